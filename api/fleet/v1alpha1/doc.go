@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package v1alpha1 is fairlead.dev/v1alpha1: the settings of a fleet, which
+// live in git like everything else that changes decisions.
+//
+// +k8s:deepcopy-gen=package
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// GroupVersion is what fairlead.yaml says in apiVersion.
+var GroupVersion = schema.GroupVersion{Group: "fairlead.dev", Version: "v1alpha1"}
+
+// KindFleetConfig is the kind of fairlead.yaml.
+const KindFleetConfig = "FleetConfig"
+
+// FleetConfig is fairlead.yaml at the root of the fleet. It takes effect with
+// its commit.
+type FleetConfig struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec FleetConfigSpec `json:"spec,omitempty"`
+}
+
+// FleetConfigSpec changes how the history is folded.
+type FleetConfigSpec struct {
+	// FeatureGates by name: StaticPolicy (default false),
+	// PropagationPolicyPreemption (true), Failover (false).
+	FeatureGates map[string]bool `json:"featureGates,omitempty"`
+	// MaxDelete is how many works one commit may delete before it is held: a
+	// number, or a percentage of the fleet's works. Default: 50 % of a fleet
+	// that has more than 20.
+	MaxDelete *intstr.IntOrString `json:"maxDelete,omitempty"`
+	// OnBroken is RefuseCommit (default) or FreezeUnit.
+	OnBroken OnBroken `json:"onBroken,omitempty"`
+}
+
+// OnBroken says how far a read or render error reaches.
+type OnBroken string
+
+// What a broken unit does to its commit.
+const (
+	RefuseCommit OnBroken = "RefuseCommit"
+	FreezeUnit   OnBroken = "FreezeUnit"
+)

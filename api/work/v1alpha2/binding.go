@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha2
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
+	workv1alpha1 "github.com/fairlead/fairlead/api/work/v1alpha1"
+)
+
+// Condition types of a binding.
+const (
+	// Scheduled says whether the last schedule found clusters.
+	Scheduled = "Scheduled"
+	// Activated says whether the claiming policy is in effect, or waits.
+	Activated = "Activated"
+)
+
+// Reasons of the Scheduled condition.
+const (
+	ReasonSuccess        = "Success"
+	ReasonNoClusterFit   = "NoClusterFit"
+	ReasonUnschedulable  = "Unschedulable"
+	ReasonSchedulerError = "SchedulerError"
+)
+
+// Reasons of the Activated condition.
+const (
+	ReasonActivated           = "Activated"
+	ReasonLazyPolicyPending   = "LazyPolicyPending"
+	ReasonStaticPolicyPending = "StaticPolicyPending"
+	ReasonNoMatchingPolicy    = "NoMatchingPolicy"
+)
+
+// ResourceBinding is where one template goes. A cluster-scoped template has a
+// ClusterResourceBinding, which is the same type without a namespace.
+type ResourceBinding struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   ResourceBindingSpec   `json:"spec"`
+	Status ResourceBindingStatus `json:"status,omitempty"`
+}
+
+// ResourceBindingSpec is the decision.
+type ResourceBindingSpec struct {
+	Resource ObjectReference `json:"resource"`
+	// PropagateDeps also sends what the template references.
+	PropagateDeps bool `json:"propagateDeps,omitempty"`
+	// Replicas asked for in all, or per cluster when Duplicated.
+	Replicas int32 `json:"replicas,omitempty"`
+	// Clusters are the targets, sorted by name.
+	Clusters []TargetCluster `json:"clusters,omitempty"`
+	// Placement that is active, which under Lazy may be an older one.
+	Placement                   *policyv1alpha1.Placement         `json:"placement,omitempty"`
+	RequiredBy                  []BindingSnapshot                 `json:"requiredBy,omitempty"`
+	ConflictResolution          policyv1alpha1.ConflictResolution `json:"conflictResolution,omitempty"`
+	Suspension                  *Suspension                       `json:"suspension,omitempty"`
+	PreserveResourcesOnDeletion *bool                             `json:"preserveResourcesOnDeletion,omitempty"`
+}
+
+// ObjectReference names the template.
+type ObjectReference struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
+}
+
+// TargetCluster is a cluster and its share; kinds without replicas have none.
+type TargetCluster struct {
+	Name     string `json:"name"`
+	Replicas int32  `json:"replicas,omitempty"`
+}
+
+// BindingSnapshot is an owner that needs this template on its clusters.
+type BindingSnapshot struct {
+	Namespace string          `json:"namespace,omitempty"`
+	Name      string          `json:"name"`
+	Clusters  []TargetCluster `json:"clusters,omitempty"`
+}
+
+// Suspension is the policy's, as it is in effect on this binding.
+type Suspension struct {
+	policyv1alpha1.Suspension `json:",inline"`
+	Scheduling                *bool `json:"scheduling,omitempty"`
+}
+
+// ResourceBindingStatus says how the decision went.
+type ResourceBindingStatus struct {
+	Conditions []workv1alpha1.Condition `json:"conditions,omitempty"`
+	// SchedulerObservingAffinityName is the affinity group in use.
+	SchedulerObservingAffinityName string `json:"schedulerObservingAffinityName,omitempty"`
+}
