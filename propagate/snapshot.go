@@ -97,6 +97,8 @@ type Policy struct {
 	// Delayed is of the fields that place a template, Brakes of those that
 	// hold and keep it.
 	Delayed, Brakes Digest
+
+	selectors []selector
 }
 
 // At is where in git a field of the policy stands, or the policy itself when

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package propagate
+
+import (
+	"encoding/json"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
+	"github.com/fairlead/fairlead/propagate/schedule"
+)
+
+// defaultScheduler is the only scheduler name there is: this one.
+const defaultScheduler = "default-scheduler"
+
+// NewPolicy defaults and validates a policy as Karmada's webhooks would
+// (digest §1.1, §1.2). lines maps field paths, "spec.suspension", to lines of
+// origin.File as far as they are known.
+func NewPolicy(kind string, meta metav1.ObjectMeta, spec policyv1alpha1.PropagationSpec, origin Origin, lines map[string]int) (*Policy, []Problem) {
+	c := &check{origin: origin, lines: lines}
+	p := &Policy{
+		Ref:    PolicyRef{meta.Namespace, meta.Name},
+		Labels: meta.Labels,
+		Spec:   *spec.DeepCopy(),
+		Origin: origin,
+		Lines:  lines,
+	}
+	switch {
+	case kind == policyv1alpha1.KindClusterPropagationPolicy:
+		p.Ref.Namespace = ""
+	case meta.Namespace == "":
+		p.Ref.Namespace = metav1.NamespaceDefault
+	}
+	if meta.Name == "" {
+		c.at("metadata.name", "%s has no metadata.name", kind)
+	}
+	p.defaults()
+	p.checkSelectors(c)
+	p.checkBehaviour(c)
+	checkPlacement(c, &p.Spec.Placement)
+	checkSuspension(c, p.Spec.Suspension)
+	p.refuseWhatIsNotBuilt(c)
+	if len(c.problems) > 0 {
+		return nil, c.problems
+	}
+	p.digests()
+	return p, nil
+}
+
+func (p *Policy) defaults() {
+	s := &p.Spec
+	for i := range s.ResourceSelectors {
+		if r := &s.ResourceSelectors[i]; r.Namespace == "" {
+			r.Namespace = p.Ref.Namespace
+		}
+	}
+	if s.SchedulerName == "" {
+		s.SchedulerName = defaultScheduler
+	}
+	if s.ConflictResolution == "" {
+		s.ConflictResolution = policyv1alpha1.ConflictAbort
+	}
+	if s.Preemption == "" {
+		s.Preemption = policyv1alpha1.PreemptNever
+	}
+	if r := s.Placement.ReplicaScheduling; r != nil {
+		if r.ReplicaSchedulingType == "" {
+			r.ReplicaSchedulingType = policyv1alpha1.Divided
+		}
+		if r.ReplicaSchedulingType == policyv1alpha1.Divided && r.ReplicaDivisionPreference == "" {
+			r.ReplicaDivisionPreference = policyv1alpha1.Weighted
+		}
+	}
+}
+
+func (p *Policy) checkSelectors(c *check) {
+	if len(p.Spec.ResourceSelectors) == 0 {
+		c.at("spec.resourceSelectors", "spec.resourceSelectors must have at least one selector")
+	}
+	for i, r := range p.Spec.ResourceSelectors {
+		path := fmt.Sprintf("spec.resourceSelectors[%d]", i)
+		if r.APIVersion == "" {
+			c.at(path, "%s.apiVersion is required", path)
+		}
+		if r.Kind == "" {
+			c.at(path, "%s.kind is required", path)
+		}
+		if p.Ref.Namespace != "" && r.Namespace != p.Ref.Namespace {
+			c.at(path+".namespace", "%s.namespace is %q, but a PropagationPolicy only selects in its own namespace %q", path, r.Namespace, p.Ref.Namespace)
+		}
+		s := selector{ResourceSelector: r}
+		if r.LabelSelector != nil {
+			var err error
+			if s.labels, err = metav1.LabelSelectorAsSelector(r.LabelSelector); err != nil {
+				c.at(path+".labelSelector", "%s.labelSelector: %v", path, err)
+			}
+		}
+		p.selectors = append(p.selectors, s)
+	}
+}
+
+func (p *Policy) checkBehaviour(c *check) {
+	s := &p.Spec
+	oneOf(c, "spec.conflictResolution", s.ConflictResolution, policyv1alpha1.ConflictAbort, policyv1alpha1.ConflictOverwrite)
+	oneOf(c, "spec.preemption", s.Preemption, policyv1alpha1.PreemptAlways, policyv1alpha1.PreemptNever)
+	oneOf(c, "spec.activationPreference", s.ActivationPreference, "", policyv1alpha1.LazyActivation)
+	if s.Preemption == policyv1alpha1.PreemptAlways {
+		for i, r := range s.ResourceSelectors {
+			if r.Name == "" {
+				c.at("spec.preemption", "spec.preemption Always needs a name in every selector; spec.resourceSelectors[%d] has none", i)
+			}
+		}
+	}
+}
+
+func checkSuspension(c *check, s *policyv1alpha1.Suspension) {
+	if s == nil || s.Dispatching == nil || !*s.Dispatching || s.DispatchingOnClusters == nil {
+		return
+	}
+	if len(s.DispatchingOnClusters.ClusterNames) > 0 {
+		c.at("spec.suspension.dispatching", "spec.suspension: dispatching true holds every cluster and cannot stand beside dispatchingOnClusters.clusterNames")
+	}
+}
+
+func checkPlacement(c *check, p *policyv1alpha1.Placement) {
+	const path = "spec.placement"
+	if p.ClusterAffinity != nil && p.ClusterAffinities != nil {
+		c.at(path+".clusterAffinities", "spec.placement: clusterAffinities cannot co-exist with clusterAffinity")
+	}
+	checkAffinity(c, path+".clusterAffinity", p.ClusterAffinity)
+	r := p.ReplicaScheduling
+	if r == nil {
+		return
+	}
+	const rs = path + ".replicaScheduling"
+	oneOf(c, rs+".replicaSchedulingType", r.ReplicaSchedulingType, policyv1alpha1.Duplicated, policyv1alpha1.Divided)
+	oneOf(c, rs+".replicaDivisionPreference", r.ReplicaDivisionPreference, "", policyv1alpha1.Aggregated, policyv1alpha1.Weighted)
+	if r.WeightPreference == nil {
+		return
+	}
+	for i, w := range r.WeightPreference.StaticWeightList {
+		at := fmt.Sprintf("%s.weightPreference.staticWeightList[%d]", rs, i)
+		if w.Weight < 1 {
+			c.at(at+".weight", "%s.weight is %d, must be at least 1", at, w.Weight)
+		}
+		checkAffinity(c, at+".targetCluster", &w.TargetCluster)
+	}
+	oneOf(c, rs+".weightPreference.dynamicWeight", r.WeightPreference.DynamicWeight, "", policyv1alpha1.DynamicWeightByAvailableReplicas)
+}
+
+func checkAffinity(c *check, path string, a *policyv1alpha1.ClusterAffinity) {
+	if a == nil {
+		return
+	}
+	if err := schedule.CheckAffinity(a); err != nil {
+		c.at(path, "%s: %v", path, err)
+	}
+}
+
+// refuseWhatIsNotBuilt names the fields whose meaning comes later.
+func (p *Policy) refuseWhatIsNotBuilt(c *check) {
+	s, pl := &p.Spec, &p.Spec.Placement
+	for _, f := range []struct {
+		path string
+		used bool
+	}{
+		{"spec.activationPreference", s.ActivationPreference != ""},
+		{"spec.preemption", s.Preemption == policyv1alpha1.PreemptAlways},
+		{"spec.propagateDeps", s.PropagateDeps || p.selectsServiceImports()},
+		{"spec.dependentOverrides", len(s.DependentOverrides) > 0},
+		{"spec.schedulerName", s.SchedulerName != defaultScheduler},
+		{"spec.failover", s.Failover != nil},
+		{"spec.placement.clusterAffinities", pl.ClusterAffinities != nil},
+		{"spec.placement.clusterTolerations", len(pl.ClusterTolerations) > 0},
+		{"spec.placement.spreadConstraints", len(pl.SpreadConstraints) > 0},
+		{"spec.placement.workloadAffinity", pl.WorkloadAffinity != nil},
+		{"spec.placement.replicaScheduling.replicaDivisionPreference", pl.ReplicaScheduling != nil &&
+			pl.ReplicaScheduling.ReplicaDivisionPreference == policyv1alpha1.Aggregated},
+		{"spec.placement.replicaScheduling.weightPreference.dynamicWeight", pl.ReplicaScheduling != nil &&
+			pl.ReplicaScheduling.WeightPreference != nil && pl.ReplicaScheduling.WeightPreference.DynamicWeight != ""},
+	} {
+		if f.used {
+			c.later(f.path)
+		}
+	}
+}
+
+// selectsServiceImports: Karmada turns propagateDeps on for them (digest §1.1).
+func (p *Policy) selectsServiceImports() bool {
+	for _, r := range p.Spec.ResourceSelectors {
+		if r.APIVersion == "multicluster.x-k8s.io/v1alpha1" && r.Kind == "ServiceImport" {
+			return true
+		}
+	}
+	return false
+}
+
+// digests splits the spec in what places a template, which a lazy policy
+// delays, and what brakes it, which acts at once (decision 11). Selectors,
+// priority and preemption are in neither: they decide claims.
+func (p *Policy) digests() {
+	brakes := brakesOf(p)
+	p.Brakes = digestJSON(brakes)
+	delayed := p.Spec
+	delayed.ResourceSelectors, delayed.Priority, delayed.Preemption = nil, nil, ""
+	delayed.ActivationPreference = ""
+	delayed.Suspension, delayed.PreserveResourcesOnDeletion = nil, nil
+	p.Delayed = digestJSON(delayed)
+}
+
+// digestJSON hashes v's JSON. It is only called on values that have one.
+func digestJSON(v any) Digest {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("propagate: %T has no JSON: %v", v, err))
+	}
+	return DigestOf(b)
+}
+
+func oneOf[T ~string](c *check, path string, got T, allowed ...T) {
+	for _, a := range allowed {
+		if got == a {
+			return
+		}
+	}
+	names := ""
+	for _, a := range allowed {
+		if a == "" {
+			continue
+		}
+		if names != "" {
+			names += ", "
+		}
+		names += string(a)
+	}
+	c.at(path, "%s is %q, must be one of %s", path, got, names)
+}
+
+// selector is a resource selector with its label selector parsed.
+type selector struct {
+	policyv1alpha1.ResourceSelector
+	labels labels.Selector // nil when there is none
+}
+
+// isDNSLabel is the rule for a cluster's name.
+func isDNSLabel(name string) bool { return len(validation.IsDNS1123Label(name)) == 0 }

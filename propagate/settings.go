@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package propagate
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	fleetv1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
+)
+
+// The feature gates of fairlead.yaml.
+const (
+	GateStaticPolicy = "StaticPolicy"
+	GatePreemption   = "PropagationPolicyPreemption"
+	GateFailover     = "Failover"
+)
+
+// Gates are the known feature gates and their defaults.
+func Gates() map[string]bool {
+	return map[string]bool{GateStaticPolicy: false, GatePreemption: true, GateFailover: false}
+}
+
+// NewSettings validates fairlead.yaml (decision 8a).
+func NewSettings(in *fleetv1alpha1.FleetConfig, origin Origin, lines map[string]int) (*Settings, []Problem) {
+	c := &check{origin: origin, lines: lines}
+	s := in.DeepCopy().Spec
+	known := Gates()
+	for _, name := range slices.Sorted(maps.Keys(s.FeatureGates)) {
+		path := "spec.featureGates." + name
+		switch _, ok := known[name]; {
+		case !ok:
+			c.at(path, "unknown feature gate %q; known: %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		case name != GatePreemption && s.FeatureGates[name]:
+			c.later(path)
+		}
+	}
+	oneOf(c, "spec.onBroken", s.OnBroken, "", fleetv1alpha1.RefuseCommit, fleetv1alpha1.FreezeUnit)
+	if s.OnBroken == fleetv1alpha1.FreezeUnit {
+		c.later("spec.onBroken")
+	}
+	if s.MaxDelete != nil {
+		if n, err := intstr.GetScaledValueFromIntOrPercent(s.MaxDelete, 100, false); err != nil || n < 0 {
+			c.at("spec.maxDelete", "spec.maxDelete is %q, must be a number from 0 or a percentage such as \"25%%\"", s.MaxDelete.String())
+		}
+	}
+	if len(c.problems) > 0 {
+		return nil, c.problems
+	}
+	return &Settings{Spec: s, Origin: origin}, nil
+}
+
+// maxDelete is how many works a step may delete from a fleet of so many, and
+// whether there is a limit at all.
+func (s *Settings) maxDelete(works int) (limit int, limited bool) {
+	if s == nil || s.Spec.MaxDelete == nil {
+		return works / 2, works > 20
+	}
+	limit, err := intstr.GetScaledValueFromIntOrPercent(s.Spec.MaxDelete, works, false)
+	return limit, err == nil
+}
