@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dispatch
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead/fairlead/propagate"
+)
+
+// What is ours on a member.
+const (
+	// Manager is the field manager of server-side apply.
+	Manager = "fairlead"
+	// LabelManaged with the value "true" is on every object that is ours.
+	LabelManaged = "fairlead.dev/managed"
+	// AnnotationBinding names the binding that the object came by.
+	AnnotationBinding = "fairlead.dev/binding"
+	// AnnotationRevision is the commit that last changed the object here.
+	AnnotationRevision = "fairlead.dev/revision"
+	// AnnotationDigest is the digest of the content that was sent.
+	AnnotationDigest = "fairlead.dev/digest"
+)
+
+// Fleet says what should be. It is asked at the moment of acting, from many
+// goroutines at once, and must not change after it was given to Sync.
+type Fleet interface {
+	// Desire is what to do with one object on one cluster.
+	Desire(cluster string, id propagate.ID) Desire
+	// Keys yields every object that is wanted on the cluster or departed
+	// from it. It is asked at first contact and by SyncOptions.All.
+	Keys(cluster string) iter.Seq[propagate.ID]
+	// Namespace is the fleet's document of a namespace for the cluster, marks
+	// included, or nil when the fleet has none.
+	Namespace(cluster, name string) map[string]any
+}
+
+// Verb is what to do with an object.
+type Verb int
+
+// The verbs.
+const (
+	Leave   Verb = iota // not ours to touch, or unknown
+	Apply               // send the manifest
+	Hold                // wanted, but suspended: send nothing
+	Delete              // remove it
+	Release             // keep it, and remove what marks it as ours
+)
+
+// String reads "apply".
+func (v Verb) String() string {
+	return [...]string{"leave", "apply", "hold", "delete", "release"}[v]
+}
+
+// Desire is what should become of one object on one cluster.
+type Desire struct {
+	Verb       Verb
+	APIVersion string // also for Delete and Release; the inventory's when empty
+	// Digest is of the manifest without the marks. An object that was
+	// acknowledged with the same digest is not sent.
+	Digest propagate.Digest
+	// Manifest makes what is sent, marks included. The caller of it may alter
+	// what it returns.
+	Manifest func() (map[string]any, error)
+	// Overwrite adopts an object that exists and is not ours.
+	Overwrite bool
+}
+
+// Inventory is what each member was last known to hold. It is a cache: without
+// it dispatch reads the members' marks once and writes nothing that is there
+// already. It is called from several goroutines.
+type Inventory interface {
+	Load(cluster string) (map[propagate.ID]Entry, error)
+	// Save stores what changed, by cluster, at once or not at all. A nil
+	// Entry is dropped.
+	Save(changed map[string]map[propagate.ID]*Entry) error
+}
+
+// Entry is one object of the inventory.
+type Entry struct {
+	APIVersion string
+	UID        types.UID
+	// Digest was acknowledged by the member. The zero Digest is an intent: the
+	// object may or may not be there.
+	Digest propagate.Digest
+}
+
+// Options of a Dispatcher. The zero value works.
+type Options struct {
+	// Parallel is how many requests may be in flight to one member. Default 16.
+	Parallel int
+	Backoff  Backoff
+	// Log is told of every act and failure, from many goroutines at once.
+	Log func(Event)
+}
+
+// Event is one act on a member, or a failure to act.
+type Event struct {
+	Cluster string
+	ID      propagate.ID // zero: of the member as a whole
+	Op      string       // "apply", "adopt", "delete", "release", "list", "contact"
+	Note    string       // what is worth saying although it went well
+	Err     error        // an *Error
+	Took    time.Duration
+}
+
+// SyncOptions are of one Sync. The zero value works.
+type SyncOptions struct {
+	// All has every key of every member looked at again.
+	All bool
+	// OnlyKnown sends nothing to members that bear none of our marks yet
+	// (the head is refused or held).
+	OnlyKnown bool
+}
+
+// Outcome is what became of one object on one cluster, or of a cluster as a
+// whole when ID is zero: a member that cannot be reached is one outcome.
+type Outcome struct {
+	Cluster string
+	ID      propagate.ID
+	// Err is an *Error; nil when the outcome is only a note.
+	Err error
+	// Final says that waiting cannot mend it.
+	Final bool
+	// Note is what is worth saying although it was acknowledged.
+	Note string
+	// Waiting counts the objects behind the failure of a cluster.
+	Waiting int
+}
+
+// Dispatcher brings members to what a fleet wants.
+type Dispatcher struct {
+	inventory Inventory
+	opt       Options
+}
+
+// New returns a Dispatcher without members.
+func New(inventory Inventory, opt Options) *Dispatcher {
+	return &Dispatcher{inventory: inventory, opt: opt}
+}
+
+// SetMember makes m the way to reach a cluster. With nil the cluster is
+// forgotten: nothing is sent to it any more and its inventory is kept.
+func (d *Dispatcher) SetMember(cluster string, m Member) {}
+
+// Sync makes fleet the level to reach and changed the keys that may need
+// work. A member that was set since the last Sync has every key looked at.
+// Intents are saved before any member is touched; nothing is waited for.
+func (d *Dispatcher) Sync(fleet Fleet, changed map[string][]propagate.ID, opt SyncOptions) error {
+	return nil
+}
+
+// Wait returns what is not acknowledged, sorted, once only what waiting cannot
+// mend is left or ctx ends.
+func (d *Dispatcher) Wait(ctx context.Context) []Outcome { return nil }
+
+// Outcomes returns what is not acknowledged and what is worth a note, sorted.
+// A key that is queued and did not fail is not among them.
+func (d *Dispatcher) Outcomes() []Outcome { return nil }
+
+// Close starts nothing new, waits for the requests in flight until ctx ends
+// and saves what was acknowledged.
+func (d *Dispatcher) Close(ctx context.Context) error { return nil }

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dispatch
+
+import (
+	"context"
+	"iter"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead/fairlead/propagate"
+)
+
+// Member is one cluster, as little of it as dispatch needs. Its errors are of
+// type *Error without Cluster and ID, which the Dispatcher adds.
+type Member interface {
+	// List yields the metadata of every object of a kind in a namespace; ""
+	// is every namespace, or the cluster's own. Managers are left out.
+	List(ctx context.Context, gvk schema.GroupVersionKind, namespace string) iter.Seq2[Found, error]
+	// Get reads the metadata of one object; nil when it is absent.
+	Get(ctx context.Context, ref Ref) (*Found, error)
+	// Apply is one server-side apply by Manager.
+	Apply(ctx context.Context, manifest map[string]any, opt ApplyOptions) (Applied, error)
+	// Adopt makes us the owner of the fields that earlier client-side
+	// managers set, so that a forced Apply leaves what the manifest says.
+	Adopt(ctx context.Context, ref Ref) error
+	// Release removes our marks and nothing else. An object that is gone, has
+	// another UID or does not bear our label is left alone.
+	Release(ctx context.Context, ref Ref, uid types.UID) error
+	// Delete removes the object in the background. An object that is gone or
+	// has another UID is left alone.
+	Delete(ctx context.Context, ref Ref, uid types.UID) error
+}
+
+// Ref is where an object stands on a member.
+type Ref struct {
+	schema.GroupVersionKind
+	Namespace, Name string
+}
+
+// ID is the Ref without the version.
+func (r Ref) ID() propagate.ID {
+	return propagate.ID{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
+}
+
+// Found is the metadata of an object on a member.
+type Found struct {
+	ID              propagate.ID
+	UID             types.UID
+	ResourceVersion string
+	Labels          map[string]string
+	Annotations     map[string]string
+	Managers        []metav1.ManagedFieldsEntry
+	Deleting        bool
+}
+
+// Ours reports whether the object bears our label.
+func (f *Found) Ours() bool { return f.Labels[LabelManaged] == "true" }
+
+// ApplyOptions are of one Apply.
+type ApplyOptions struct {
+	// Force takes fields from other managers. Without it their ownership is
+	// the error Foreign.
+	Force bool
+	// UID, unless empty, is the object that must be there; another one, or
+	// none, is the error Gone.
+	UID types.UID
+}
+
+// Applied is what a member answers to Apply.
+type Applied struct {
+	UID     types.UID
+	Created bool
+	// Managers are those of the object, when it was not created and Force was
+	// not set.
+	Managers []metav1.ManagedFieldsEntry
+}
