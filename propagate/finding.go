@@ -2,6 +2,15 @@
 
 package propagate
 
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
+)
+
 // Level says how much a finding matters.
 type Level string
 
@@ -10,6 +19,25 @@ const (
 	LevelError   Level = "error"
 	LevelCaution Level = "caution"
 	LevelNotice  Level = "notice"
+)
+
+// The codes of findings.
+const (
+	FindingRenderError      = "render-error"
+	FindingFleetWideDelete  = "fleet-wide-delete"
+	FindingNoPolicy         = "no-policy"
+	FindingUnknownCluster   = "unknown-cluster"
+	FindingNotPropagated    = "not-propagated"
+	FindingDeleteSuspended  = "delete-while-suspended"
+	FindingDropSuspended    = "drop-while-suspended"
+	FindingOrphanOnMove     = "orphan-on-move"
+	FindingPolicyHoldStays  = "policy-removed-hold-stays"
+	FindingReplicaShortfall = "replica-shortfall"
+	FindingReplicaExcess    = "replica-excess"
+	FindingNewCluster       = "new-cluster"
+	FindingClusterLeft      = "cluster-left"
+	FindingBaseMoved        = "base-moved"
+	FindingUnscheduled      = "unscheduled"
 )
 
 // Finding is something that a reviewer should know and that refuses nothing.
@@ -23,4 +51,84 @@ type Finding struct {
 	Origin   Origin
 	// Trailer is the commit message line that releases a held commit.
 	Trailer string
+}
+
+// String reads "file:line: message".
+func (f Finding) String() string { return Problem{f.Origin, f.Message}.Error() }
+
+// Findings are what is worth saying about the state as it stands: templates
+// that wait for a policy or for a cluster that fits, names of clusters that
+// do not exist, documents that are never propagated.
+func (s *State) Findings() []Finding {
+	var all []Finding
+	snapshot := s.snapshot()
+	for f := range snapshot.Findings.Values() {
+		all = append(all, *f)
+	}
+	for t := range snapshot.Templates.Values() {
+		b := s.Bindings.At(t.Key())
+		switch {
+		case b == nil:
+			all = append(all, Finding{Code: FindingNoPolicy, Level: LevelCaution, Object: t.ID, Origin: t.Origin,
+				Message: fmt.Sprintf("%s waits: no policy matches it", t.ID)})
+		case b.Claim == nil && b.Pending != nil:
+			all = append(all, Finding{Code: FindingNoPolicy, Level: LevelCaution, Object: t.ID, Origin: t.Origin,
+				Message: fmt.Sprintf("%s matches no policy any more: its copies stay as they are and its changes wait", t.ID)})
+		case len(b.Targets) == 0 && b.Scheduled.Reason != "":
+			all = append(all, Finding{Code: FindingUnscheduled, Level: LevelCaution, Object: t.ID, Origin: t.Origin, Policy: b.Active.Policy.Ref,
+				Message: fmt.Sprintf("%s goes nowhere: %s", t.ID, b.Scheduled.Message)})
+		}
+	}
+	for p := range snapshot.Policies.Values() {
+		all = append(all, snapshot.unknownClusters(p)...)
+	}
+	sortFindings(all)
+	return all
+}
+
+// unknownClusters are names in a policy that no Cluster document bears.
+func (s *Snapshot) unknownClusters(p *Policy) []Finding {
+	var found []Finding
+	check := func(path string, names []string) {
+		for _, name := range names {
+			if _, ok := s.Clusters.Get(name); ok {
+				continue
+			}
+			found = append(found, Finding{Code: FindingUnknownCluster, Level: LevelCaution, Policy: p.Ref, Clusters: []string{name},
+				Origin:  p.At(path),
+				Message: fmt.Sprintf("%s names cluster %q, which is not in the fleet", p.Ref, name)})
+		}
+	}
+	affinity := func(path string, a *policyv1alpha1.ClusterAffinity) {
+		if a != nil {
+			check(path+".clusterNames", a.ClusterNames)
+			check(path+".exclude", a.ExcludeClusters)
+		}
+	}
+	const placement = "spec.placement"
+	affinity(placement+".clusterAffinity", p.Spec.Placement.ClusterAffinity)
+	if r := p.Spec.Placement.ReplicaScheduling; r != nil && r.WeightPreference != nil {
+		for i, w := range r.WeightPreference.StaticWeightList {
+			affinity(fmt.Sprintf("%s.replicaScheduling.weightPreference.staticWeightList[%d].targetCluster", placement, i), &w.TargetCluster)
+		}
+	}
+	if sus := p.Spec.Suspension; sus != nil && sus.DispatchingOnClusters != nil {
+		check("spec.suspension.dispatchingOnClusters.clusterNames", sus.DispatchingOnClusters.ClusterNames)
+	}
+	return found
+}
+
+// sortFindings puts errors first, then cautions, then by code and place.
+func sortFindings(all []Finding) {
+	rank := map[Level]int{LevelError: 0, LevelCaution: 1, LevelNotice: 2}
+	slices.SortStableFunc(all, func(a, b Finding) int {
+		return cmp.Or(
+			cmp.Compare(rank[a.Level], rank[b.Level]),
+			cmp.Compare(a.Code, b.Code),
+			cmp.Compare(a.Origin.File, b.Origin.File),
+			cmp.Compare(a.Origin.Line, b.Origin.Line),
+			cmp.Compare(a.Object.Key(), b.Object.Key()),
+			strings.Compare(strings.Join(a.Clusters, ","), strings.Join(b.Clusters, ",")),
+		)
+	})
 }

@@ -47,7 +47,7 @@ func NewPolicy(kind string, meta metav1.ObjectMeta, spec policyv1alpha1.Propagat
 	if len(c.problems) > 0 {
 		return nil, c.problems
 	}
-	p.digests()
+	p.prepare()
 	return p, nil
 }
 
@@ -199,12 +199,12 @@ func (p *Policy) selectsServiceImports() bool {
 	return false
 }
 
-// digests splits the spec in what places a template, which a lazy policy
+// prepare splits the spec in what places a template, which a lazy policy
 // delays, and what brakes it, which acts at once (decision 11). Selectors,
 // priority and preemption are in neither: they decide claims.
-func (p *Policy) digests() {
-	brakes := brakesOf(p)
-	p.Brakes = digestJSON(brakes)
+func (p *Policy) prepare() {
+	p.placement = schedule.NewPlacement(&p.Spec.Placement)
+	p.Brakes = digestJSON(brakesOf(p))
 	delayed := p.Spec
 	delayed.ResourceSelectors, delayed.Priority, delayed.Preemption = nil, nil, ""
 	delayed.ActivationPreference = ""

@@ -11,6 +11,7 @@ import (
 	fleetv1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
 	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
 	"github.com/fairlead/fairlead/propagate/ordered"
+	"github.com/fairlead/fairlead/propagate/schedule"
 )
 
 // Snapshot is the tree of one commit, rendered and sorted by what its
@@ -99,6 +100,7 @@ type Policy struct {
 	Delayed, Brakes Digest
 
 	selectors []selector
+	placement *schedule.Placement
 }
 
 // At is where in git a field of the policy stands, or the policy itself when

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package propagate
+
+// depart accounts for the works that a binding had and has no more. A cluster
+// in the fleet is to delete or to release them; one that left keeps them
+// until it comes back (fold rule 15). keep is the brake of this step.
+func (st *step) depart(old, b *Binding, keep bool) {
+	key := old.Key()
+	moved := gained(old, b)
+	var lost []Work
+	for _, w := range old.Works {
+		if b != nil && b.Work(w.Cluster) != nil {
+			continue
+		}
+		if w.Released == nil {
+			continue // it was held from the beginning: nothing is there
+		}
+		gone := Gone{Cluster: w.Cluster, Preserve: keep, Commit: st.commit.Hash, Released: w.Released}
+		if _, inFleet := st.next.Snapshot.Clusters.Get(w.Cluster); !inFleet {
+			st.next.Left = set(st.next.Left, key, st.next.Left.At(key).with(old.ID, w.Released.Template.APIVersion, gone))
+			continue
+		}
+		st.next.Departed = set(st.next.Departed, key, st.next.Departed.At(key).with(old.ID, w.Released.Template.APIVersion, gone))
+		if !keep {
+			lost = append(lost, w)
+		}
+	}
+	for _, w := range lost {
+		st.deletions = append(st.deletions, Deletion{Cluster: w.Cluster, ID: old.ID, Moved: moved >= len(lost)})
+	}
+}
+
+// gained counts the clusters that a binding has gone to in this step.
+func gained(old, b *Binding) int {
+	n := 0
+	if b != nil {
+		for _, w := range b.Works {
+			if old.Work(w.Cluster) == nil {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// arrive drops what was noted about objects that are wanted again.
+func (st *step) arrive(b *Binding) {
+	key := b.Key()
+	wanted := func(cluster string) bool { return b.Work(cluster) != nil }
+	for _, m := range []*absences{&st.next.Departed, &st.next.Left} {
+		if a := m.At(key); a != nil {
+			*m = set(*m, key, a.without(wanted))
+		}
+	}
+}
+
+// reclaim settles what clusters that come back into the fleet still run: what
+// is not wanted there any more departs now.
+func (st *step) reclaim(returned map[string]bool) {
+	for key, a := range st.prev.Left.All() {
+		b := st.next.Bindings.At(key)
+		for _, g := range a.Clusters {
+			if !returned[g.Cluster] || b != nil && b.Work(g.Cluster) != nil {
+				continue
+			}
+			if b != nil {
+				g.Preserve = b.Brakes.Keeps()
+			}
+			g.Commit = st.commit.Hash
+			st.next.Departed = set(st.next.Departed, key, st.next.Departed.At(key).with(a.ID, a.APIVersion, g))
+			if !g.Preserve {
+				st.deletions = append(st.deletions, Deletion{Cluster: g.Cluster, ID: a.ID})
+			}
+		}
+		st.next.Left = set(st.next.Left, key, st.next.Left.At(key).without(func(c string) bool { return returned[c] }))
+	}
+}

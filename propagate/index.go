@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package propagate
+
+import (
+	"iter"
+	"strings"
+
+	clusterv1alpha1 "github.com/fairlead/fairlead/api/cluster/v1alpha1"
+	"github.com/fairlead/fairlead/propagate/ordered"
+)
+
+// index finds which templates a policy can reach and which policies a
+// template can meet without asking each about each. It follows from a
+// snapshot and its bindings, and each step brings it forward by what changed.
+type index struct {
+	templates ordered.Map[*Template] // by apiVersion, kind, namespace, name
+	policies  ordered.Map[*Policy]   // by namespace of the policy, apiVersion, kind and name of each selector, ref
+	claimed   ordered.Map[ID]        // by policy, template
+	names     ordered.Map[ID]        // by namespace, binding name, group
+	clusters  []*clusterv1alpha1.Cluster
+}
+
+// join makes an index key of parts, none of which holds a NUL.
+func join(parts ...string) string { return strings.Join(parts, "\x00") }
+
+func (ix *index) template(before, after *Template) {
+	if before != nil {
+		ix.templates = ix.templates.Without(templateKey(before))
+	}
+	if after != nil {
+		ix.templates = ix.templates.With(templateKey(after), after)
+	}
+}
+
+func templateKey(t *Template) string { return join(t.APIVersion, t.Kind, t.Namespace, t.Name) }
+
+func (ix *index) policy(before, after *Policy) {
+	if before != nil {
+		for _, s := range before.selectors {
+			ix.policies = ix.policies.Without(policyKey(before, s))
+		}
+	}
+	if after != nil {
+		for _, s := range after.selectors {
+			ix.policies = ix.policies.With(policyKey(after, s), after)
+		}
+	}
+}
+
+func policyKey(p *Policy, s selector) string {
+	return join(p.Ref.Namespace, s.APIVersion, s.Kind, s.Name, p.Ref.Key())
+}
+
+func (ix *index) binding(before, after *Binding) {
+	if before != nil && before.Claim != nil {
+		ix.claimed = ix.claimed.Without(join(before.Claim.Key(), before.Key()))
+	}
+	if after != nil && after.Claim != nil {
+		ix.claimed = ix.claimed.With(join(after.Claim.Key(), after.Key()), after.ID)
+	}
+	if before != nil && after == nil {
+		ix.names = ix.names.Without(nameKey(before.ID))
+	}
+	if before == nil && after != nil {
+		ix.names = ix.names.With(nameKey(after.ID), after.ID)
+	}
+}
+
+// under yields the entries whose key begins with these parts and goes on.
+func under[V comparable](m ordered.Map[V], parts ...string) iter.Seq[V] {
+	prefix := join(parts...) + "\x00"
+	return func(yield func(V) bool) {
+		for key, v := range m.From(prefix) {
+			if !strings.HasPrefix(key, prefix) || !yield(v) {
+				return
+			}
+		}
+	}
+}
+
+// claimedBy yields the templates that a policy has.
+func (ix *index) claimedBy(r PolicyRef) iter.Seq[ID] { return under(ix.claimed, r.Key()) }
+
+// candidates yields the policies of one scope that may match t: those with a
+// selector of its name, then those with one of its kind.
+func (ix *index) candidates(scope string, t *Template) iter.Seq[*Policy] {
+	return func(yield func(*Policy) bool) {
+		for p := range under(ix.policies, scope, t.APIVersion, t.Kind, t.Name) {
+			if !yield(p) {
+				return
+			}
+		}
+		for p := range under(ix.policies, scope, t.APIVersion, t.Kind, "") {
+			if !yield(p) {
+				return
+			}
+		}
+	}
+}
+
+// reach yields the templates that one of the policy's selectors may match.
+func (ix *index) reach(p *Policy) iter.Seq[*Template] {
+	return func(yield func(*Template) bool) {
+		for _, s := range p.selectors {
+			for t := range ix.selected(s) {
+				if !yield(t) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (ix *index) selected(s selector) iter.Seq[*Template] {
+	switch {
+	case s.Namespace != "" && s.Name != "":
+		return func(yield func(*Template) bool) {
+			if t, ok := ix.templates.Get(join(s.APIVersion, s.Kind, s.Namespace, s.Name)); ok {
+				yield(t)
+			}
+		}
+	case s.Namespace != "":
+		return under(ix.templates, s.APIVersion, s.Kind, s.Namespace)
+	}
+	return under(ix.templates, s.APIVersion, s.Kind)
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package propagate
+
+import (
+	"maps"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// The marks on an object in a member (decision 27).
+const (
+	// LabelManaged tells that the object is ours.
+	LabelManaged = "fairlead.dev/managed"
+	// AnnotationBinding is the namespace and name of its binding.
+	AnnotationBinding = "fairlead.dev/binding"
+	// AnnotationRevision is the commit that last changed its content. It is
+	// outside the digest and never by itself a reason to write (fold rule 19).
+	AnnotationRevision = "fairlead.dev/revision"
+	// AnnotationDigest is of its content.
+	AnnotationDigest = "fairlead.dev/digest"
+)
+
+// Manifest is a template's content exactly as it is applied, marks included.
+// It is a fresh object that the caller may keep.
+func (s *State) Manifest(id ID, c *Content) map[string]any {
+	object := runtime.DeepCopyJSON(contentOf(c.Template, share{c.Replicas, c.Completions}))
+	binding := s.BindingName(id)
+	if id.Namespace != "" {
+		binding = id.Namespace + "/" + binding
+	}
+	meta := section(object, "metadata")
+	section(meta, "labels")[LabelManaged] = "true"
+	maps.Copy(section(meta, "annotations"), map[string]any{
+		AnnotationBinding:  binding,
+		AnnotationRevision: c.Revision,
+		AnnotationDigest:   c.Digest.String(),
+	})
+	return object
+}
+
+// section is a map inside a map, made when it is not there.
+func section(m map[string]any, field string) map[string]any {
+	inner, ok := m[field].(map[string]any)
+	if !ok {
+		inner = map[string]any{}
+		m[field] = inner
+	}
+	return inner
+}

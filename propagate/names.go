@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package propagate
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strings"
+
+	workv1alpha2 "github.com/fairlead/fairlead/api/work/v1alpha2"
+)
+
+// ExecutionNamespace is the namespace of a cluster's works.
+func ExecutionNamespace(cluster string) string { return "karmada-es-" + cluster }
+
+// bindingName is Karmada's (digest §3.1): it leaves the API group out.
+func bindingName(id ID) string {
+	return strings.ToLower(strings.ReplaceAll(id.Name, ":", ".") + "-" + id.Kind)
+}
+
+// workName is Karmada's (digest §5.6), which leaves the group out too.
+func workName(id ID) string {
+	long := id.Name + "-" + id.Kind
+	if id.Namespace != "" {
+		long = id.Namespace + "-" + long
+	}
+	h := fnv.New32a()
+	h.Write([]byte(strings.ToLower(long)))
+	return strings.ToLower(strings.ReplaceAll(id.Name, ":", ".")) + "-" + safeDigits.Replace(fmt.Sprint(h.Sum32()))
+}
+
+// safeDigits spells a number without vowels and look-alikes.
+var safeDigits = strings.NewReplacer("0", "4", "1", "5", "2", "6", "3", "7", "4", "8", "5", "9", "6", "b", "7", "c", "8", "d", "9", "f")
+
+// nameKey sorts the bindings that would share a name by their group.
+func nameKey(id ID) string { return join(id.Namespace, bindingName(id), id.Group, id.Kind, id.Name) }
+
+// BindingName is the name of a template's binding. Where two templates of
+// different groups would share it, the later one has its group appended
+// (decision 26).
+func (s *State) BindingName(id ID) string { return bindingName(id) + s.collision(id) }
+
+// WorkName is the name of a template's works, told apart in the same way.
+func (s *State) WorkName(id ID) string { return workName(id) + s.collision(id) }
+
+func (s *State) collision(id ID) string {
+	for first := range under(s.index.names, id.Namespace, bindingName(id)) {
+		if first == id {
+			break
+		}
+		return "-" + strings.ToLower(id.Group)
+	}
+	return ""
+}
+
+// bindingKind follows from the template's scope.
+func bindingKind(id ID) string {
+	if id.Namespace == "" {
+		return workv1alpha2.KindClusterResourceBinding
+	}
+	return workv1alpha2.KindResourceBinding
+}

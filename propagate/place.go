@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package propagate
+
+import (
+	"reflect"
+	"slices"
+
+	workv1alpha2 "github.com/fairlead/fairlead/api/work/v1alpha2"
+	"github.com/fairlead/fairlead/propagate/schedule"
+)
+
+// place chooses the binding's targets, or keeps the ones it has (fold rule
+// 15, digest §3.5-3.7).
+func (st *step) place(b, old *Binding) {
+	wanted, workload := replicas(b.Active.Template)
+	if old != nil {
+		b.Targets, b.Scheduled = old.Targets, old.Scheduled
+	}
+	if b.Claim == nil {
+		// An unclaimed binding only loses clusters.
+		b.Targets = st.present(b.Targets)
+		return
+	}
+	if !st.mustSchedule(b, old, wanted, workload) {
+		return
+	}
+	out := b.Active.Policy.placement.Schedule(schedule.Request{
+		APIVersion: b.Active.Template.APIVersion,
+		Kind:       b.Kind,
+		Workload:   workload,
+		Replicas:   wanted,
+		Previous:   st.present(b.Targets),
+		PlacesAPI:  st.placesAPI(b.Active.Template),
+	}, st.next.index.clusters)
+	b.Targets, b.Scheduled = out.Targets, Scheduled{out.Reason, out.Message}
+}
+
+// mustSchedule is digest §3.5: things without replicas and duplicated ones
+// follow every change; divided ones stay where they are until their placement
+// or their replicas change, or a cluster of theirs leaves.
+func (st *step) mustSchedule(b, old *Binding, wanted int64, workload bool) bool {
+	placement := b.Active.Policy.placement
+	switch {
+	case old == nil || old.Active == nil || old.Scheduled.Reason != workv1alpha2.ReasonSuccess:
+		return true
+	case !workload || !placement.Divided():
+		return true
+	case placementChanged(old.Active.Policy, b.Active.Policy):
+		return true
+	case len(st.present(b.Targets)) != len(b.Targets):
+		return true
+	}
+	var placed int64
+	for _, t := range b.Targets {
+		placed += t.Count
+	}
+	return placed != wanted
+}
+
+func placementChanged(a, b *Policy) bool {
+	return a != b && !reflect.DeepEqual(a.Spec.Placement, b.Spec.Placement)
+}
+
+// present are the targets whose cluster is in the fleet.
+func (st *step) present(targets []schedule.Share) []schedule.Share {
+	gone := func(t schedule.Share) bool { _, ok := st.next.Snapshot.Clusters.Get(t.Name); return !ok }
+	if !slices.ContainsFunc(targets, gone) {
+		return targets
+	}
+	return slices.DeleteFunc(slices.Clone(targets), gone)
+}

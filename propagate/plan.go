@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package propagate
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fairlead/fairlead/propagate/ordered"
+	"github.com/fairlead/fairlead/propagate/schedule"
+)
+
+// Plan is what a change of git does to the members: the difference between
+// two states, one cell for each object on each cluster.
+type Plan struct {
+	Cells    []Cell
+	Findings []Finding
+}
+
+// Action is what happens to an object.
+type Action string
+
+// The actions of a cell.
+const (
+	ActionCreate   Action = "create"
+	ActionUpdate   Action = "update"
+	ActionScale    Action = "scale"
+	ActionDelete   Action = "delete"
+	ActionPreserve Action = "preserve" // left running, without our marks
+	ActionNone     Action = "none"
+)
+
+// Disposition is when it happens.
+type Disposition string
+
+// The dispositions of a cell.
+const (
+	Now      Disposition = "now"
+	Released Disposition = "released" // because this change lifts a hold
+	Held     Disposition = "held"     // a suspension stops it
+	Deferred Disposition = "deferred" // a policy puts it off
+	Blocked  Disposition = "blocked"  // it cannot happen
+)
+
+// Cell is one object on one cluster.
+type Cell struct {
+	Object      ID
+	APIVersion  string
+	Cluster     string
+	Policy      PolicyRef
+	Action      Action
+	Disposition Disposition
+	// Replicas is nil for kinds without.
+	Replicas *ReplicaChange
+	Because  []Because
+	// Change names the group of cells with an equal change, "c1" and so on.
+	Change string
+
+	before, after Digest
+}
+
+// ReplicaChange is what a cluster runs before and after, and the share it
+// would run if nothing were held.
+type ReplicaChange struct {
+	Before, After, Asked int64
+}
+
+// Because is a reason, and where in git it stands.
+type Because struct {
+	Code string
+	Origin
+}
+
+// Compare plans the way from base to head. guard is what the guard says of
+// that step, nil when it says nothing.
+func Compare(base, head *State, guard *Guard) *Plan {
+	p := &planner{base: base, head: head}
+	for d := range ordered.Diff(base.Bindings, head.Bindings) {
+		p.binding(d.Before, d.After)
+	}
+	p.standingHolds()
+	p.returned()
+	slices.SortFunc(p.cells, func(a, b Cell) int {
+		return cmp.Or(cmp.Compare(a.Object.Key(), b.Object.Key()), cmp.Compare(a.Cluster, b.Cluster))
+	})
+	p.group()
+	p.fleet(guard)
+	sortFindings(p.findings)
+	return &Plan{p.cells, p.findings}
+}
+
+type planner struct {
+	base, head *State
+	cells      []Cell
+	findings   []Finding
+}
+
+// standingHolds lists what was held before and still is, though nothing about
+// it changes here: a reviewer sees every hold.
+func (p *planner) standingHolds() {
+	for key, b := range p.head.Bindings.All() {
+		if p.base.Bindings.At(key) == b {
+			p.binding(b, b)
+		}
+	}
+}
+
+// returned plans what departs from clusters that come back into the fleet.
+func (p *planner) returned() {
+	for key, a := range p.base.Left.All() {
+		for _, g := range a.Clusters {
+			now := p.head.Departure(g.Cluster, a.ID)
+			if now == nil || now == p.base.Departure(g.Cluster, a.ID) || p.head.Left.At(key).on(g.Cluster) != nil {
+				continue
+			}
+			c := Cell{Object: a.ID, APIVersion: a.APIVersion, Cluster: g.Cluster, Action: ActionDelete, Disposition: Now, before: g.Released.Digest,
+				Because: []Because{{"cluster", p.head.snapshot().Clusters.At(g.Cluster).Origin}}}
+			if now.Preserve {
+				c.Action = ActionPreserve
+			}
+			p.cells = append(p.cells, c)
+		}
+	}
+}
+
+func (p *planner) binding(before, after *Binding) {
+	for _, cluster := range clustersOf(before, after) {
+		if _, inFleet := p.head.snapshot().Clusters.Get(cluster); !inFleet {
+			continue // nothing is sent to a cluster that left
+		}
+		var was, is *Work
+		if before != nil {
+			was = before.Work(cluster)
+		}
+		if left := p.base.Left.At(cmp.Or(after, before).Key()).on(cluster); was == nil && left != nil {
+			was = &Work{Cluster: cluster, Want: left.Released, Released: left.Released}
+		}
+		if after != nil {
+			is = after.Work(cluster)
+		}
+		if is == nil {
+			p.departed(before, after, was)
+			continue
+		}
+		p.stays(before, after, was, is)
+	}
+	if after != nil && after != before {
+		p.bindingFindings(before, after)
+	}
+}
+
+func clustersOf(bindings ...*Binding) []string {
+	names := map[string]bool{}
+	for _, b := range bindings {
+		if b == nil {
+			continue
+		}
+		for _, w := range b.Works {
+			names[w.Cluster] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// departed plans a work that is not wanted any more.
+func (p *planner) departed(before, after *Binding, was *Work) {
+	if was.Released == nil {
+		return // it was held from the beginning: nothing is there
+	}
+	c := Cell{Object: before.ID, APIVersion: was.Released.Template.APIVersion, Cluster: was.Cluster, Policy: before.Active.Policy.Ref,
+		Action: ActionDelete, Disposition: Now, before: was.Released.Digest}
+	gone := p.head.Departure(was.Cluster, before.ID)
+	c.Because = append(c.Because, p.whyGone(before, after))
+	policy := p.policy(before)
+	if gone != nil && gone.Preserve {
+		c.Action = ActionPreserve
+		c.Because = append(c.Because, Because{"preserve", policy.At("spec.preserveResourcesOnDeletion")})
+	}
+	c.Replicas = replicaChange(before, was.Released, nil, nil)
+	p.cells = append(p.cells, c)
+
+	held := was.Held || after != nil && after.Brakes.Hold(was.Cluster)
+	switch {
+	case c.Action == ActionPreserve && after != nil:
+		p.find(FindingOrphanOnMove, LevelCaution, before, was.Cluster, policy.At("spec.preserveResourcesOnDeletion"),
+			"%s leaves %s, where its copy keeps running: preserveResourcesOnDeletion is on", before.ID, was.Cluster)
+	case c.Action == ActionDelete && held && after != nil:
+		p.find(FindingDropSuspended, LevelCaution, before, was.Cluster, policy.At("spec.suspension"),
+			"%s is deleted on %s, which is suspended: it falls out of the placement", before.ID, was.Cluster)
+	case c.Action == ActionDelete && held:
+		p.find(FindingDeleteSuspended, LevelCaution, before, was.Cluster, policy.At("spec.suspension"),
+			"%s is deleted on %s, which is suspended: suspension holds updates, not deletions", before.ID, was.Cluster)
+	}
+}
+
+func (p *planner) whyGone(before, after *Binding) Because {
+	if after == nil {
+		return Because{"template-removed", p.base.snapshot().Templates.At(before.Key()).Origin}
+	}
+	return Because{"placement", p.policy(after).At("spec.placement")}
+}
+
+// stays plans a work that is wanted.
+func (p *planner) stays(before, after *Binding, was, is *Work) {
+	var runs *Content
+	if was != nil {
+		runs = was.Released
+	}
+	c := Cell{Object: after.ID, APIVersion: is.Want.Template.APIVersion, Cluster: is.Cluster, Policy: after.Active.Policy.Ref,
+		Action: action(runs, is.Want), Disposition: Now, after: is.Want.Digest}
+	if runs != nil {
+		c.before = runs.Digest
+	}
+	switch {
+	case is.Held:
+		c.Disposition = Held
+		c.Because = append(c.Because, Because{"suspension", p.policy(after).At("spec.suspension")})
+	case c.Action == ActionNone:
+		return
+	case was != nil && was.Held:
+		c.Disposition = Released
+		c.Because = append(c.Because, Because{"resumed", p.policy(after).At("spec.suspension")})
+	}
+	if before != after {
+		c.Because = append(c.Because, p.whyChanged(before, after, was, is.Cluster)...)
+	}
+	c.Replicas = replicaChange(after, runs, is.Released, is.Want)
+	p.cells = append(p.cells, c)
+}
+
+func action(runs, want *Content) Action {
+	switch {
+	case runs == nil:
+		return ActionCreate
+	case runs.Digest == want.Digest:
+		return ActionNone
+	case runs.Template == nil:
+		return ActionUpdate
+	}
+	same := share{replicas: 0, completions: -1}
+	if digestJSON(contentOf(runs.Template, same)) == digestJSON(contentOf(want.Template, same)) {
+		return ActionScale
+	}
+	return ActionUpdate
+}
+
+// whyChanged points at the documents that this change edits.
+func (p *planner) whyChanged(before, after *Binding, was *Work, cluster string) []Because {
+	var why []Because
+	template := p.head.snapshot().Templates.At(after.Key())
+	if before == nil || before.Active.Template.Digest != after.Active.Template.Digest {
+		why = append(why, Because{"template", template.Origin})
+	}
+	switch {
+	case before == nil || before.Active.Policy != after.Active.Policy:
+		why = append(why, Because{"policy", p.policy(after).Origin})
+	case p.joined(cluster):
+		why = append(why, Because{"cluster", p.head.snapshot().Clusters.At(cluster).Origin})
+	case was == nil:
+		why = append(why, Because{"placement", p.policy(after).At("spec.placement")})
+	}
+	for _, target := range before.targets() {
+		if _, stays := p.head.snapshot().Clusters.Get(target.Name); !stays {
+			why = append(why, Because{"cluster-left", p.base.snapshot().Clusters.At(target.Name).Origin})
+		}
+	}
+	return why
+}
+
+// joined is whether the cluster is not in the base's fleet.
+func (p *planner) joined(cluster string) bool {
+	_, was := p.base.snapshot().Clusters.Get(cluster)
+	return !was
+}
+
+func (b *Binding) targets() []schedule.Share {
+	if b == nil {
+		return nil
+	}
+	return b.Targets
+}
+
+// policy is the binding's policy as it stands in git, for its lines; or the
+// one that was last active when it is gone.
+func (p *planner) policy(b *Binding) *Policy {
+	for _, ref := range []*PolicyRef{b.Claim, &b.Active.Policy.Ref} {
+		if ref == nil {
+			continue
+		}
+		for _, s := range []*State{p.head, p.base} {
+			if policy, ok := s.snapshot().Policies.Get(ref.Key()); ok {
+				return policy
+			}
+		}
+	}
+	return b.Active.Policy
+}
+
+// replicaChange is nil for kinds without replicas.
+func replicaChange(b *Binding, before, after, asked *Content) *ReplicaChange {
+	if _, workload := replicas(b.Active.Template); !workload {
+		return nil
+	}
+	r := &ReplicaChange{}
+	for _, f := range []struct {
+		to      *int64
+		content *Content
+	}{{&r.Before, before}, {&r.After, after}, {&r.Asked, asked}} {
+		if f.content != nil {
+			*f.to = f.content.Replicas
+		}
+	}
+	return r
+}
+
+// bindingFindings are about a binding as a whole.
+func (p *planner) bindingFindings(before, after *Binding) {
+	if before != nil && before.Claim != nil && after.Claim == nil {
+		held := slices.ContainsFunc(after.Works, func(w Work) bool { return w.Held })
+		if held {
+			p.find(FindingPolicyHoldStays, LevelNotice, after, "", p.base.snapshot().Templates.At(after.Key()).Origin,
+				"%s matches no policy any more: its placement and its hold stay as they were", after.ID)
+		}
+	}
+	if _, workload := replicas(after.Active.Template); !workload || !after.Active.Policy.placement.Divided() {
+		return
+	}
+	var asked, runs int64
+	for _, w := range after.Works {
+		asked += w.Want.Replicas
+		if w.Released != nil {
+			runs += w.Released.Replicas
+		}
+	}
+	switch {
+	case runs < asked:
+		p.find(FindingReplicaShortfall, LevelNotice, after, "", p.policy(after).At("spec.suspension"),
+			"%s asks for %d replicas and runs %d while it is held", after.ID, asked, runs)
+	case runs > asked:
+		p.find(FindingReplicaExcess, LevelNotice, after, "", p.policy(after).At("spec.suspension"),
+			"%s asks for %d replicas and runs %d while it is held", after.ID, asked, runs)
+	}
+}
+
+// group numbers the distinct changes: equal ones on many clusters share one.
+func (p *planner) group() {
+	type change struct {
+		object        ID
+		action        Action
+		disposition   Disposition
+		before, after Digest
+	}
+	ids := map[change]string{}
+	for i := range p.cells {
+		c := &p.cells[i]
+		if c.Action == ActionNone {
+			continue
+		}
+		key := change{c.Object, c.Action, c.Disposition, c.before, c.after}
+		if ids[key] == "" {
+			ids[key] = fmt.Sprintf("c%d", len(ids)+1)
+		}
+		c.Change = ids[key]
+	}
+}
+
+// fleet adds the findings about the change as a whole.
+func (p *planner) fleet(guard *Guard) {
+	if guard != nil {
+		p.findings = append(p.findings, Finding{Code: FindingFleetWideDelete, Level: LevelError, Trailer: guard.Trailer(),
+			Message: "held: " + strings.Join(guard.Reasons, "; ") + "; to allow it, add to a commit message: " + guard.Trailer()})
+	}
+	for d := range ordered.Diff(p.base.snapshot().Clusters, p.head.snapshot().Clusters) {
+		switch {
+		case !d.Has:
+			p.findings = append(p.findings, Finding{Code: FindingClusterLeft, Level: LevelCaution, Clusters: []string{d.Key}, Origin: d.Before.Origin,
+				Message: fmt.Sprintf("cluster %s leaves the fleet: nothing is sent to it any more, its objects and our marks stay", d.Key)})
+		case !d.Had:
+			p.findings = append(p.findings, Finding{Code: FindingNewCluster, Level: LevelNotice, Clusters: []string{d.Key}, Origin: d.After.Origin,
+				Message: fmt.Sprintf("cluster %s joins the fleet and receives %s", d.Key, count(p.creates(d.Key), "object"))})
+		}
+	}
+	known := map[string]bool{}
+	for _, f := range p.base.Findings() {
+		known[f.Code+"\x00"+f.Message] = true
+	}
+	for _, f := range p.head.Findings() {
+		if !known[f.Code+"\x00"+f.Message] {
+			p.findings = append(p.findings, f)
+		}
+	}
+}
+
+// count reads "1 object" or "2 objects".
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+func (p *planner) creates(cluster string) (n int) {
+	for _, c := range p.cells {
+		if c.Cluster == cluster && c.Action == ActionCreate {
+			n++
+		}
+	}
+	return n
+}
+
+// find adds a finding about a binding, on one cluster or ("") as a whole.
+func (p *planner) find(code string, level Level, b *Binding, cluster string, origin Origin, format string, args ...any) {
+	f := Finding{Code: code, Level: level, Object: b.ID, Policy: b.Active.Policy.Ref, Origin: origin, Message: fmt.Sprintf(format, args...)}
+	if cluster != "" {
+		f.Clusters = []string{cluster}
+	}
+	p.findings = append(p.findings, f)
+}

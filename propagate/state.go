@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package propagate
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/fairlead/fairlead/propagate/ordered"
+	"github.com/fairlead/fairlead/propagate/schedule"
+)
+
+// Version is of these rules. A checkpoint that carries another one is digested
+// again, which counts as no update (fold rule 7).
+const Version = 1
+
+// State is what the history up to a commit has decided. The zero State is the
+// one before the first commit. Nothing reachable from a State is altered once
+// Step has returned it.
+type State struct {
+	Commit   string    // the last one folded
+	Accepted string    // the last one that was not refused or held; "" before the first
+	Snapshot *Snapshot // of Accepted; nil before the first
+
+	Bindings ordered.Map[*Binding] // by ID.Key()
+	// Departed are objects that were released to a cluster and are not wanted
+	// there any more. Dispatch deletes or releases those that it finds.
+	Departed ordered.Map[*Absence]
+	// Left are objects on clusters whose Cluster document was removed. Nothing
+	// is sent there; they are accounted for if the cluster comes back.
+	Left ordered.Map[*Absence]
+
+	Works   int      // how many works all bindings have
+	Refusal *Refusal // why Commit is not Accepted
+
+	index index
+}
+
+// Binding is where one template goes, and why.
+type Binding struct {
+	ID
+	// Claim is the policy that has the template; nil when none matches.
+	Claim *PolicyRef
+	// Active is what is in effect, which outlives the claim.
+	Active *Active
+	// Pending says that what is in effect is not what git says now.
+	Pending *Pending
+	Brakes  *Brakes
+	// Targets are the chosen clusters by name; Count is 0 where the kind has
+	// no replicas.
+	Targets   []schedule.Share
+	Scheduled Scheduled
+	Works     []Work // by cluster
+}
+
+// Active is a template's content and a policy's delayed fields, each as of
+// the commit that last changed it.
+type Active struct {
+	Template       *Template
+	TemplateCommit string
+	Policy         *Policy
+	PolicyCommit   string
+}
+
+// Pending is a change that waits.
+type Pending struct {
+	Reason string
+	Since  string // the commit it waits since
+}
+
+// Scheduled is how the last schedule went, as the condition says it.
+type Scheduled struct {
+	Reason, Message string
+}
+
+// Work is one template on one cluster.
+type Work struct {
+	Cluster string
+	// Want is what the fold wants there. Released is what the cluster may run:
+	// the same, or when the work is held, what was last released to it; nil if
+	// nothing ever was.
+	Want, Released *Content
+	Held           bool
+	Preserve       bool
+}
+
+// Content is a version of a template as some clusters get it. Works with the
+// same content share it.
+type Content struct {
+	Digest   Digest
+	Replicas int64
+	// Completions are a Job's share, -1 where they are not divided.
+	Completions int64
+	// Template has the content; it can be rendered again from TemplateCommit.
+	Template       *Template
+	TemplateCommit string
+	// Revision is the commit that last changed this content.
+	Revision string
+}
+
+// Absence is one object on the clusters that should not have it any more, or
+// that are not in the fleet any more.
+type Absence struct {
+	ID
+	APIVersion string
+	Clusters   []Gone // by name
+}
+
+// Gone is one cluster of an Absence.
+type Gone struct {
+	Cluster  string
+	Preserve bool   // leave the object running and take our marks off
+	Commit   string // since when
+	Released *Content
+}
+
+// Refusal says why a commit contributes nothing.
+type Refusal struct {
+	Commit   string
+	Problems []Problem
+	// Guard is set when the commit is held for what it would delete.
+	Guard *Guard
+}
+
+// Work returns the binding's work on a cluster, or nil.
+func (b *Binding) Work(cluster string) *Work {
+	i, ok := slices.BinarySearchFunc(b.Works, cluster, func(w Work, c string) int { return strings.Compare(w.Cluster, c) })
+	if !ok {
+		return nil
+	}
+	return &b.Works[i]
+}
+
+// on returns what is known about a cluster of the absence, or nil.
+func (a *Absence) on(cluster string) *Gone {
+	if a == nil {
+		return nil
+	}
+	for i := range a.Clusters {
+		if a.Clusters[i].Cluster == cluster {
+			return &a.Clusters[i]
+		}
+	}
+	return nil
+}
+
+// Departure is what became of an object that is not wanted on a cluster: nil
+// when the fleet knows of none there.
+func (s *State) Departure(cluster string, id ID) *Gone {
+	return s.Departed.At(id.Key()).on(cluster)
+}
+
+// with adds or replaces one cluster of an absence.
+func (a *Absence) with(id ID, apiVersion string, g Gone) *Absence {
+	next := &Absence{ID: id, APIVersion: apiVersion, Clusters: []Gone{g}}
+	if a != nil {
+		for _, other := range a.Clusters {
+			if other.Cluster != g.Cluster {
+				next.Clusters = append(next.Clusters, other)
+			}
+		}
+	}
+	slices.SortFunc(next.Clusters, func(x, y Gone) int { return strings.Compare(x.Cluster, y.Cluster) })
+	return next
+}
+
+// without drops clusters of an absence; nil when none is left.
+func (a *Absence) without(drop func(cluster string) bool) *Absence {
+	if a == nil || !slices.ContainsFunc(a.Clusters, func(g Gone) bool { return drop(g.Cluster) }) {
+		return a
+	}
+	next := &Absence{ID: a.ID, APIVersion: a.APIVersion}
+	for _, g := range a.Clusters {
+		if !drop(g.Cluster) {
+			next.Clusters = append(next.Clusters, g)
+		}
+	}
+	if len(next.Clusters) == 0 {
+		return nil
+	}
+	return next
+}
+
+// set writes an absence, or drops it when there is none.
+func set(m ordered.Map[*Absence], key string, a *Absence) ordered.Map[*Absence] {
+	if a == nil {
+		return m.Without(key)
+	}
+	return m.With(key, a)
+}

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package propagate_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+	"go.yaml.in/yaml/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	clusterv1alpha1 "github.com/fairlead/fairlead/api/cluster/v1alpha1"
+	fleetv1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
+	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
+	"github.com/fairlead/fairlead/propagate"
+)
+
+var update = flag.Bool("update", false, "write what the stories print into them")
+
+// A story is a text archive. Each commit is a folder of it, in order: files
+// are added or replaced, "-delete" lists paths that go, "-trailers" are those
+// of the commit message, "-broken" is a reason why the tree cannot be read.
+// "-want" is what the commit leads to; -update writes it.
+func TestStories(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no stories", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) { tell(t, file) })
+	}
+}
+
+func tell(t *testing.T, file string) {
+	ar, err := txtar.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s propagate.State
+	told := &txtar.Archive{Comment: ar.Comment}
+	tree := map[string]string{}
+	for _, commit := range commits(ar) {
+		c := propagate.Commit{Hash: commit.name}
+		want := ""
+		for _, f := range commit.files {
+			switch name := path.Base(f.Name); name {
+			case "-want":
+				want = string(f.Data)
+				continue
+			case "-delete":
+				for _, gone := range strings.Fields(string(f.Data)) {
+					delete(tree, gone)
+				}
+			case "-trailers":
+				c.Trailers = trailers(string(f.Data))
+			case "-broken":
+				c.Problems = []propagate.Problem{{Message: strings.TrimSpace(string(f.Data))}}
+			default:
+				tree[strings.TrimPrefix(f.Name, commit.name+"/")] = string(f.Data)
+			}
+			told.Files = append(told.Files, f)
+		}
+		if c.Problems == nil {
+			c.Snapshot, c.Problems = read(tree)
+		}
+		preview, guard := propagate.Preview(s, c)
+		before := s
+		s = propagate.Step(s, c)
+		if again := propagate.Step(s, c); s.Refusal == nil && print(&again, nil) != print(&s, nil) {
+			t.Errorf("%s: a second step changes something", commit.name)
+		}
+		got := print(&s, propagate.Compare(&before, &preview, guard))
+		told.Files = append(told.Files, txtar.File{Name: commit.name + "/-want", Data: []byte(got)})
+		if !*update && got != want {
+			t.Errorf("%s\n--- got\n%s--- want\n%s", commit.name, got, want)
+		}
+	}
+	if *update {
+		if err := os.WriteFile(file, txtar.Format(told), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+type storyCommit struct {
+	name  string
+	files []txtar.File
+}
+
+func commits(ar *txtar.Archive) []storyCommit {
+	var all []storyCommit
+	for _, f := range ar.Files {
+		name, _, _ := strings.Cut(f.Name, "/")
+		if len(all) == 0 || all[len(all)-1].name != name {
+			all = append(all, storyCommit{name: name})
+		}
+		last := &all[len(all)-1]
+		last.files = append(last.files, f)
+	}
+	return all
+}
+
+func trailers(text string) []propagate.Trailer {
+	var all []propagate.Trailer
+	for line := range strings.Lines(text) {
+		if key, value, ok := strings.Cut(strings.TrimSpace(line), ": "); ok {
+			all = append(all, propagate.Trailer{Key: key, Value: value})
+		}
+	}
+	return all
+}
+
+// read makes a snapshot of plain files, one unit each, as package render does
+// for plain manifests. The stories are about decisions, so it is no stricter
+// than it has to be.
+func read(tree map[string]string) (*propagate.Snapshot, []propagate.Problem) {
+	s := &propagate.Snapshot{}
+	var problems []propagate.Problem
+	for _, file := range slices.Sorted(maps.Keys(tree)) {
+		unit := &propagate.Unit{Path: file}
+		dec := yaml.NewDecoder(strings.NewReader(tree[file]))
+		for {
+			var node yaml.Node
+			err := dec.Decode(&node)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			origin := propagate.Origin{File: file, Line: node.Line}
+			if err != nil {
+				return nil, []propagate.Problem{{Origin: propagate.Origin{File: file}, Message: err.Error()}}
+			}
+			if len(node.Content) == 0 || node.Content[0].Tag == "!!null" {
+				continue
+			}
+			origin.Line = node.Content[0].Line
+			unit.Objects++
+			problems = append(problems, add(s, &node, origin, file)...)
+		}
+		s.Units = s.Units.With(file, unit)
+	}
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return s, nil
+}
+
+func add(s *propagate.Snapshot, node *yaml.Node, origin propagate.Origin, unit string) []propagate.Problem {
+	lines := map[string]int{}
+	walk(node.Content[0], "", lines)
+	text, err := yaml.Marshal(node)
+	if err != nil {
+		panic(err)
+	}
+	var u unstructured.Unstructured
+	decode(text, &u.Object)
+	var problems []propagate.Problem
+	switch kind := u.GetKind(); kind {
+	case policyv1alpha1.KindPropagationPolicy, policyv1alpha1.KindClusterPropagationPolicy:
+		var doc struct {
+			metav1.ObjectMeta `json:"metadata"`
+			Spec              policyv1alpha1.PropagationSpec `json:"spec"`
+		}
+		decode(text, &doc)
+		var p *propagate.Policy
+		if p, problems = propagate.NewPolicy(kind, doc.ObjectMeta, doc.Spec, origin, lines); p != nil {
+			s.Policies = s.Policies.With(p.Ref.Key(), p)
+		}
+	case clusterv1alpha1.KindCluster:
+		var doc clusterv1alpha1.Cluster
+		decode(text, &doc)
+		var c *propagate.Cluster
+		if c, problems = propagate.NewCluster(&doc, origin, lines); c != nil {
+			s.Clusters = s.Clusters.With(c.Name, c)
+		}
+	case fleetv1alpha1.KindFleetConfig:
+		var doc fleetv1alpha1.FleetConfig
+		decode(text, &doc)
+		s.Settings, problems = propagate.NewSettings(&doc, origin, lines)
+	default:
+		var t *propagate.Template
+		if t, problems = propagate.NewTemplate(u.Object, propagate.BuiltinScope, origin, unit); t != nil {
+			s.Templates = s.Templates.With(t.Key(), t)
+		}
+	}
+	return problems
+}
+
+func decode(text []byte, into any) {
+	j, err := sigsyaml.YAMLToJSON(text)
+	if err != nil {
+		panic(err)
+	}
+	if u, ok := into.(*map[string]any); ok {
+		var o unstructured.Unstructured
+		if err := o.UnmarshalJSON(j); err != nil {
+			panic(err)
+		}
+		*u = o.Object
+		return
+	}
+	if err := sigsyaml.UnmarshalStrict(text, into, sigsyaml.DisallowUnknownFields); err != nil && !strings.Contains(err.Error(), "apiVersion") {
+		panic(err)
+	}
+}
+
+func walk(n *yaml.Node, at string, lines map[string]int) {
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			field := strings.TrimPrefix(at+"."+n.Content[i].Value, ".")
+			lines[field] = n.Content[i].Line
+			walk(n.Content[i+1], field, lines)
+		}
+	case yaml.SequenceNode:
+		for i, item := range n.Content {
+			field := fmt.Sprintf("%s[%d]", at, i)
+			lines[field] = item.Line
+			walk(item, field, lines)
+		}
+	}
+}
+
+// print shows a state, and what the step to it did.
+func print(s *propagate.State, plan *propagate.Plan) string {
+	var b bytes.Buffer
+	if r := s.Refusal; r != nil {
+		verdict := "REFUSED"
+		if r.Guard != nil {
+			verdict = "HELD"
+		}
+		fmt.Fprintf(&b, "%s; the state is of %q\n", verdict, s.Accepted)
+		for _, p := range r.Problems {
+			fmt.Fprintf(&b, "  %s\n", p.Error())
+		}
+	}
+	for binding := range s.Bindings.Values() {
+		printBinding(&b, s, binding)
+	}
+	for a := range s.Departed.Values() {
+		for _, g := range a.Clusters {
+			how := "deleted"
+			if g.Preserve {
+				how = "preserved"
+			}
+			fmt.Fprintf(&b, "%s on %s: %s since %s\n", a.ID, g.Cluster, how, g.Commit)
+		}
+	}
+	for a := range s.Left.Values() {
+		for _, g := range a.Clusters {
+			fmt.Fprintf(&b, "%s on %s: left alone since %s\n", a.ID, g.Cluster, g.Commit)
+		}
+	}
+	if plan == nil {
+		return b.String()
+	}
+	fmt.Fprintln(&b, "plan")
+	for _, c := range plan.Cells {
+		fmt.Fprintf(&b, "  %-8s %-8s %s on %s", c.Disposition, c.Action, c.Object, c.Cluster)
+		if r := c.Replicas; r != nil {
+			fmt.Fprintf(&b, ", replicas %d -> %d (asked %d)", r.Before, r.After, r.Asked)
+		}
+		for _, why := range c.Because {
+			fmt.Fprintf(&b, ", %s %s", why.Code, why.Origin)
+		}
+		fmt.Fprintln(&b)
+	}
+	for _, f := range plan.Findings {
+		fmt.Fprintf(&b, "  ! %s %s: %s\n", f.Level, f.Code, f)
+	}
+	return b.String()
+}
+
+func printBinding(b *bytes.Buffer, s *propagate.State, binding *propagate.Binding) {
+	claim := "no policy"
+	if binding.Claim != nil {
+		claim = binding.Claim.String()
+	}
+	fmt.Fprintf(b, "%s: %s; template of %s, policy of %s", binding.ID, claim, binding.Active.TemplateCommit, binding.Active.PolicyCommit)
+	if p := binding.Pending; p != nil {
+		fmt.Fprintf(b, "; %s since %s", p.Reason, p.Since)
+	}
+	fmt.Fprintln(b)
+	if binding.Scheduled.Reason != "Success" {
+		fmt.Fprintf(b, "  %s: %s\n", binding.Scheduled.Reason, binding.Scheduled.Message)
+	}
+	for i := range binding.Works {
+		w := &binding.Works[i]
+		fmt.Fprintf(b, "  %s", w.Cluster)
+		if w.Want.Replicas > 0 {
+			fmt.Fprintf(b, " x%d", w.Want.Replicas)
+		}
+		fmt.Fprintf(b, " of %s", w.Want.Revision)
+		switch {
+		case w.Held && w.Released == nil:
+			fmt.Fprint(b, ", held: nothing runs there")
+		case w.Held && w.Released.Digest != w.Want.Digest:
+			fmt.Fprintf(b, ", held: runs x%d of %s", w.Released.Replicas, w.Released.Revision)
+		case w.Held:
+			fmt.Fprint(b, ", held: up to date")
+		}
+		if w.Preserve {
+			fmt.Fprint(b, ", preserve")
+		}
+		fmt.Fprintln(b)
+	}
+}

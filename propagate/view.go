@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package propagate
+
+import (
+	"encoding/json"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
+	workv1alpha1 "github.com/fairlead/fairlead/api/work/v1alpha1"
+	workv1alpha2 "github.com/fairlead/fairlead/api/work/v1alpha2"
+)
+
+// AnnotationActivePolicy on a binding names the policy and the commit whose
+// delayed fields are in effect.
+const AnnotationActivePolicy = "fairlead.dev/active-policy"
+
+// Annotations that name the policy which claims a template, on its binding.
+const (
+	AnnotationPolicyNamespace   = "propagationpolicy.karmada.io/namespace"
+	AnnotationPolicyName        = "propagationpolicy.karmada.io/name"
+	AnnotationClusterPolicyName = "clusterpropagationpolicy.karmada.io/name"
+)
+
+// ResourceBinding shows a binding in Karmada's terms.
+func (s *State) ResourceBinding(b *Binding) *workv1alpha2.ResourceBinding {
+	rb := &workv1alpha2.ResourceBinding{
+		TypeMeta: metav1.TypeMeta{APIVersion: workv1alpha2.GroupVersion.String(), Kind: bindingKind(b.ID)},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   b.Namespace,
+			Name:        s.BindingName(b.ID),
+			Annotations: map[string]string{},
+		},
+	}
+	annotateClaim(rb.Annotations, b.Claim)
+	rb.Spec.Resource = workv1alpha2.ObjectReference{Kind: b.Kind, Namespace: b.Namespace, Name: b.Name}
+	rb.Status.Conditions = append(rb.Status.Conditions, s.activated(b))
+	if b.Brakes.Suspension != nil {
+		rb.Spec.Suspension = &workv1alpha2.Suspension{Suspension: *b.Brakes.Suspension}
+	}
+	rb.Spec.PreserveResourcesOnDeletion = b.Brakes.Preserve
+	if b.Active == nil {
+		return rb
+	}
+	policy := b.Active.Policy
+	rb.Annotations[AnnotationActivePolicy] = fmt.Sprintf("%s@%s", policy.Ref, b.Active.PolicyCommit)
+	rb.Spec.Resource.APIVersion = b.Active.Template.APIVersion
+	wanted, _ := replicas(b.Active.Template)
+	rb.Spec.Replicas = int32(wanted)
+	rb.Spec.Placement = &policy.Spec.Placement
+	rb.Spec.PropagateDeps = policy.Spec.PropagateDeps
+	rb.Spec.ConflictResolution = policy.Spec.ConflictResolution
+	for _, t := range b.Targets {
+		rb.Spec.Clusters = append(rb.Spec.Clusters, workv1alpha2.TargetCluster{Name: t.Name, Replicas: int32(t.Count)})
+	}
+	if b.Scheduled.Reason != "" {
+		rb.Status.Conditions = append(rb.Status.Conditions, workv1alpha1.Condition{
+			Type:    workv1alpha2.Scheduled,
+			Status:  status(b.Scheduled.Reason == workv1alpha2.ReasonSuccess),
+			Reason:  b.Scheduled.Reason,
+			Message: b.Scheduled.Message,
+		})
+	}
+	return rb
+}
+
+func annotateClaim(annotations map[string]string, claim *PolicyRef) {
+	switch {
+	case claim == nil:
+	case claim.Kind() == policyv1alpha1.KindClusterPropagationPolicy:
+		annotations[AnnotationClusterPolicyName] = claim.Name
+	default:
+		annotations[AnnotationPolicyNamespace] = claim.Namespace
+		annotations[AnnotationPolicyName] = claim.Name
+	}
+}
+
+// activated is the condition that tells what waits, and since when.
+func (s *State) activated(b *Binding) workv1alpha1.Condition {
+	c := workv1alpha1.Condition{
+		Type:    workv1alpha2.Activated,
+		Status:  metav1.ConditionTrue,
+		Reason:  workv1alpha2.ReasonActivated,
+		Message: "The policy and the template are in effect as they stand in git.",
+	}
+	switch {
+	case b.Pending != nil && b.Claim == nil:
+		c.Message = fmt.Sprintf("No policy matches the template; it stays as %s activated it, and its changes wait since %s.", b.Active.Policy.Ref, short(b.Pending.Since))
+	case b.Pending != nil:
+		c.Message = fmt.Sprintf("Changes of %s wait since %s.", b.Claim, short(b.Pending.Since))
+	default:
+		return c
+	}
+	c.Status, c.Reason = metav1.ConditionFalse, b.Pending.Reason
+	return c
+}
+
+// Work shows one work in Karmada's terms. Its manifest is what the fold wants
+// on the cluster, which a held work has not got yet.
+func (s *State) Work(b *Binding, w *Work) *workv1alpha1.Work {
+	view := &workv1alpha1.Work{
+		TypeMeta: metav1.TypeMeta{APIVersion: workv1alpha1.GroupVersion.String(), Kind: workv1alpha1.KindWork},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   ExecutionNamespace(w.Cluster),
+			Name:        s.WorkName(b.ID),
+			Annotations: map[string]string{"work.karmada.io/conflict-resolution": "abort"},
+		},
+		Spec: workv1alpha1.WorkSpec{SuspendDispatching: &w.Held, PreserveResourcesOnDeletion: &w.Preserve},
+		Status: workv1alpha1.WorkStatus{Conditions: []workv1alpha1.Condition{{
+			Type:    workv1alpha1.WorkDispatching,
+			Status:  metav1.ConditionTrue,
+			Reason:  "Dispatching",
+			Message: "Work is being dispatched to member clusters.",
+		}}},
+	}
+	if b.Overwrites() {
+		view.Annotations["work.karmada.io/conflict-resolution"] = "overwrite"
+	}
+	if b.Namespace != "" {
+		view.Annotations["resourcebinding.karmada.io/namespace"] = b.Namespace
+		view.Annotations["resourcebinding.karmada.io/name"] = s.BindingName(b.ID)
+	} else {
+		view.Annotations["clusterresourcebinding.karmada.io/name"] = s.BindingName(b.ID)
+	}
+	if w.Held {
+		c := &view.Status.Conditions[0]
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, "SuspendDispatching", "Work dispatching is in a suspended state."
+	}
+	raw, err := json.Marshal(s.Manifest(b.ID, w.Want))
+	if err != nil {
+		panic(fmt.Sprintf("propagate: %s has no JSON: %v", b.ID, err))
+	}
+	view.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: raw}}}
+	return view
+}
+
+func status(ok bool) metav1.ConditionStatus {
+	if ok {
+		return metav1.ConditionTrue
+	}
+	return metav1.ConditionFalse
+}
+
+// short is a commit's hash as people write it.
+func short(commit string) string { return commit[:min(len(commit), 7)] }
