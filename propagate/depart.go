@@ -18,10 +18,10 @@ func (st *step) depart(old, b *Binding, keep bool) {
 		}
 		gone := Gone{Cluster: w.Cluster, Preserve: keep, Commit: st.commit.Hash, Released: w.Released}
 		if _, inFleet := st.next.Snapshot.Clusters.Get(w.Cluster); !inFleet {
-			st.next.Left = set(st.next.Left, key, st.next.Left.At(key).with(old.ID, w.Released.Template.APIVersion, gone))
+			st.next.Left = set(st.next.Left, key, st.next.Left.At(key).with(old.ID, w.Released.APIVersion, gone))
 			continue
 		}
-		st.next.Departed = set(st.next.Departed, key, st.next.Departed.At(key).with(old.ID, w.Released.Template.APIVersion, gone))
+		st.next.Departed = set(st.next.Departed, key, st.next.Departed.At(key).with(old.ID, w.Released.APIVersion, gone))
 		if !keep {
 			lost = append(lost, w)
 		}

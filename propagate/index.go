@@ -125,3 +125,18 @@ func (ix *index) selected(s selector) iter.Seq[*Template] {
 	}
 	return under(ix.templates, s.APIVersion, s.Kind)
 }
+
+// newIndex makes the index of a whole snapshot, without its bindings.
+func newIndex(s *Snapshot) index {
+	var ix index
+	for t := range s.Templates.Values() {
+		ix.template(nil, t)
+	}
+	for p := range s.Policies.Values() {
+		ix.policy(nil, p)
+	}
+	for c := range s.Clusters.Values() {
+		ix.clusters = append(ix.clusters, c.Cluster)
+	}
+	return ix
+}

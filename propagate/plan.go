@@ -170,7 +170,7 @@ func (p *planner) departed(before, after *Binding, was *Work) {
 	if was.Released == nil {
 		return // it was held from the beginning: nothing is there
 	}
-	c := Cell{Object: before.ID, APIVersion: was.Released.Template.APIVersion, Cluster: was.Cluster, Policy: before.Active.Policy.Ref,
+	c := Cell{Object: before.ID, APIVersion: was.Released.APIVersion, Cluster: was.Cluster, Policy: before.Active.Policy.Ref,
 		Action: ActionDelete, Disposition: Now, before: was.Released.Digest}
 	gone := p.head.Departure(was.Cluster, before.ID)
 	c.Because = append(c.Because, p.whyGone(before, after))
@@ -209,7 +209,7 @@ func (p *planner) stays(before, after *Binding, was, is *Work) {
 	if was != nil {
 		runs = was.Released
 	}
-	c := Cell{Object: after.ID, APIVersion: is.Want.Template.APIVersion, Cluster: is.Cluster, Policy: after.Active.Policy.Ref,
+	c := Cell{Object: after.ID, APIVersion: is.Want.APIVersion, Cluster: is.Cluster, Policy: after.Active.Policy.Ref,
 		Action: action(runs, is.Want), Disposition: Now, after: is.Want.Digest}
 	if runs != nil {
 		c.before = runs.Digest

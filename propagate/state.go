@@ -91,7 +91,10 @@ type Content struct {
 	Replicas int64
 	// Completions are a Job's share, -1 where they are not divided.
 	Completions int64
-	// Template has the content; it can be rendered again from TemplateCommit.
+	APIVersion  string
+	// Template has the content. It is nil in a restored state where the work
+	// is held: nothing is sent then, and it can be rendered again from
+	// TemplateCommit.
 	Template       *Template
 	TemplateCommit string
 	// Revision is the commit that last changed this content.

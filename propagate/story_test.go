@@ -51,14 +51,47 @@ func tell(t *testing.T, file string) {
 	}
 	var s propagate.State
 	told := &txtar.Archive{Comment: ar.Comment}
+	for _, commit := range history(ar) {
+		c := commit.Commit
+		told.Files = append(told.Files, commit.files...)
+		preview, guard := propagate.Preview(s, c)
+		before := s
+		s = propagate.Step(s, c)
+		if again := propagate.Step(s, c); s.Refusal == nil && print(&again, nil) != print(&s, nil) {
+			t.Errorf("%s: a second step changes something", c.Hash)
+		}
+		got := print(&s, propagate.Compare(&before, &preview, guard))
+		told.Files = append(told.Files, txtar.File{Name: c.Hash + "/-want", Data: []byte(got)})
+		if !*update && got != commit.want {
+			t.Errorf("%s\n--- got\n%s--- want\n%s", c.Hash, got, commit.want)
+		}
+	}
+	if *update {
+		if err := os.WriteFile(file, txtar.Format(told), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// storyCommit is a step's input with the files that tell it.
+type storyCommit struct {
+	propagate.Commit
+	files []txtar.File
+	want  string
+}
+
+// history makes commits of the folders of a story.
+func history(ar *txtar.Archive) []storyCommit {
+	var all []storyCommit
 	tree := map[string]string{}
-	for _, commit := range commits(ar) {
-		c := propagate.Commit{Hash: commit.name}
-		want := ""
-		for _, f := range commit.files {
-			switch name := path.Base(f.Name); name {
+	for i := 0; i < len(ar.Files); {
+		name, _, _ := strings.Cut(ar.Files[i].Name, "/")
+		c := storyCommit{Commit: propagate.Commit{Hash: name}}
+		for ; i < len(ar.Files) && strings.HasPrefix(ar.Files[i].Name, name+"/"); i++ {
+			f := ar.Files[i]
+			switch path.Base(f.Name) {
 			case "-want":
-				want = string(f.Data)
+				c.want = string(f.Data)
 				continue
 			case "-delete":
 				for _, gone := range strings.Fields(string(f.Data)) {
@@ -69,46 +102,14 @@ func tell(t *testing.T, file string) {
 			case "-broken":
 				c.Problems = []propagate.Problem{{Message: strings.TrimSpace(string(f.Data))}}
 			default:
-				tree[strings.TrimPrefix(f.Name, commit.name+"/")] = string(f.Data)
+				tree[strings.TrimPrefix(f.Name, name+"/")] = string(f.Data)
 			}
-			told.Files = append(told.Files, f)
+			c.files = append(c.files, f)
 		}
 		if c.Problems == nil {
 			c.Snapshot, c.Problems = read(tree)
 		}
-		preview, guard := propagate.Preview(s, c)
-		before := s
-		s = propagate.Step(s, c)
-		if again := propagate.Step(s, c); s.Refusal == nil && print(&again, nil) != print(&s, nil) {
-			t.Errorf("%s: a second step changes something", commit.name)
-		}
-		got := print(&s, propagate.Compare(&before, &preview, guard))
-		told.Files = append(told.Files, txtar.File{Name: commit.name + "/-want", Data: []byte(got)})
-		if !*update && got != want {
-			t.Errorf("%s\n--- got\n%s--- want\n%s", commit.name, got, want)
-		}
-	}
-	if *update {
-		if err := os.WriteFile(file, txtar.Format(told), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-type storyCommit struct {
-	name  string
-	files []txtar.File
-}
-
-func commits(ar *txtar.Archive) []storyCommit {
-	var all []storyCommit
-	for _, f := range ar.Files {
-		name, _, _ := strings.Cut(f.Name, "/")
-		if len(all) == 0 || all[len(all)-1].name != name {
-			all = append(all, storyCommit{name: name})
-		}
-		last := &all[len(all)-1]
-		last.files = append(last.files, f)
+		all = append(all, c)
 	}
 	return all
 }

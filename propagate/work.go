@@ -70,6 +70,7 @@ func (st *step) content(b *Binding, s share, was *Work, made map[share]*Content)
 			Digest:         digestJSON(contentOf(t, s)),
 			Replicas:       s.replicas,
 			Completions:    s.completions,
+			APIVersion:     t.APIVersion,
 			Template:       t,
 			TemplateCommit: b.Active.TemplateCommit,
 			Revision:       st.commit.Hash,

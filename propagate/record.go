@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package propagate
+
+import (
+	"fmt"
+
+	"github.com/fairlead/fairlead/propagate/ordered"
+	"github.com/fairlead/fairlead/propagate/schedule"
+)
+
+// The records are a State as a checkpoint keeps it: digests and commits, and
+// never a manifest, which could hold a secret. Restore puts the contents back
+// from snapshots of those commits.
+
+// BindingRecord is a Binding on disk.
+type BindingRecord struct {
+	Claim          *PolicyRef       `json:"claim,omitempty"`
+	Template       string           `json:"template"` // digest
+	TemplateCommit string           `json:"templateCommit"`
+	Policy         PolicyRef        `json:"policy"`
+	Delayed        string           `json:"delayed"` // digest
+	PolicyCommit   string           `json:"policyCommit"`
+	Pending        *Pending         `json:"pending,omitempty"`
+	Brakes         *Brakes          `json:"brakes"`
+	Targets        []schedule.Share `json:"targets,omitempty"`
+	Scheduled      Scheduled        `json:"scheduled"`
+	Contents       []ContentRecord  `json:"contents,omitempty"` // shared by the works
+	Works          []WorkRecord     `json:"works,omitempty"`
+}
+
+// ContentRecord is a Content on disk.
+type ContentRecord struct {
+	Digest      string `json:"digest"`
+	Replicas    int64  `json:"replicas,omitempty"`
+	Completions int64  `json:"completions"`
+	APIVersion  string `json:"apiVersion"`
+	Commit      string `json:"commit"`
+	Revision    string `json:"revision"`
+}
+
+// WorkRecord is a Work on disk; Want and Released count into Contents, -1 is
+// none.
+type WorkRecord struct {
+	Cluster  string `json:"cluster"`
+	Want     int    `json:"want"`
+	Released int    `json:"released"`
+	Held     bool   `json:"held,omitempty"`
+	Preserve bool   `json:"preserve,omitempty"`
+}
+
+// AbsenceRecord is an Absence on disk.
+type AbsenceRecord struct {
+	APIVersion string       `json:"apiVersion"`
+	Clusters   []GoneRecord `json:"clusters"`
+}
+
+// GoneRecord is a Gone on disk.
+type GoneRecord struct {
+	Cluster  string        `json:"cluster"`
+	Preserve bool          `json:"preserve,omitempty"`
+	Commit   string        `json:"commit"`
+	Released ContentRecord `json:"released"`
+}
+
+// Record is b as it is kept.
+func (b *Binding) Record() BindingRecord {
+	r := BindingRecord{
+		Claim:          b.Claim,
+		Template:       b.Active.Template.Digest.String(),
+		TemplateCommit: b.Active.TemplateCommit,
+		Policy:         b.Active.Policy.Ref,
+		Delayed:        b.Active.Policy.Delayed.String(),
+		PolicyCommit:   b.Active.PolicyCommit,
+		Pending:        b.Pending,
+		Brakes:         b.Brakes,
+		Targets:        b.Targets,
+		Scheduled:      b.Scheduled,
+	}
+	at := map[*Content]int{}
+	place := func(c *Content) int {
+		if c == nil {
+			return -1
+		}
+		i, ok := at[c]
+		if !ok {
+			i, at[c] = len(r.Contents), len(r.Contents)
+			r.Contents = append(r.Contents, c.record())
+		}
+		return i
+	}
+	for _, w := range b.Works {
+		r.Works = append(r.Works, WorkRecord{w.Cluster, place(w.Want), place(w.Released), w.Held, w.Preserve})
+	}
+	return r
+}
+
+func (c *Content) record() ContentRecord {
+	return ContentRecord{c.Digest.String(), c.Replicas, c.Completions, c.APIVersion, c.TemplateCommit, c.Revision}
+}
+
+func (r ContentRecord) content() (*Content, error) {
+	d, ok := ParseDigest(r.Digest)
+	if !ok {
+		return nil, fmt.Errorf("%q is no digest", r.Digest)
+	}
+	return &Content{Digest: d, Replicas: r.Replicas, Completions: r.Completions, APIVersion: r.APIVersion, TemplateCommit: r.Commit, Revision: r.Revision}, nil
+}
+
+// Record is a as it is kept.
+func (a *Absence) Record() AbsenceRecord {
+	r := AbsenceRecord{APIVersion: a.APIVersion}
+	for _, g := range a.Clusters {
+		r.Clusters = append(r.Clusters, GoneRecord{g.Cluster, g.Preserve, g.Commit, g.Released.record()})
+	}
+	return r
+}
+
+func (r AbsenceRecord) absence(id ID) (*Absence, error) {
+	a := &Absence{ID: id, APIVersion: r.APIVersion}
+	for _, g := range r.Clusters {
+		c, err := g.Released.content()
+		if err != nil {
+			return nil, err
+		}
+		a.Clusters = append(a.Clusters, Gone{g.Cluster, g.Preserve, g.Commit, c})
+	}
+	return a, nil
+}
+
+// Saved is a whole State as it is kept.
+type Saved struct {
+	Commit, Accepted string
+	Refusal          *Refusal
+	Bindings         map[ID]BindingRecord
+	Departed, Left   map[ID]AbsenceRecord
+}
+
+// Needs are the commits, other than the accepted one, whose snapshots Restore
+// asks for: those that hold what is active but not in git any more.
+func (s *Saved) Needs(accepted *Snapshot) []string {
+	seen := map[string]bool{s.Accepted: true}
+	var commits []string
+	need := func(commit string) {
+		if !seen[commit] {
+			seen[commit] = true
+			commits = append(commits, commit)
+		}
+	}
+	for id, r := range s.Bindings {
+		if t := accepted.Templates.At(id.Key()); t == nil || t.Digest.String() != r.Template {
+			need(r.TemplateCommit)
+		}
+		if p := accepted.Policies.At(r.Policy.Key()); p == nil || p.Delayed.String() != r.Delayed {
+			need(r.PolicyCommit)
+		}
+	}
+	return commits
+}
+
+// Restore makes the State again. snapshots are those of the accepted commit
+// and of what Needs named.
+func (s *Saved) Restore(snapshots map[string]*Snapshot) (State, error) {
+	state := State{Commit: s.Commit, Accepted: s.Accepted, Refusal: s.Refusal, Snapshot: snapshots[s.Accepted]}
+	if state.Snapshot != nil {
+		state.index = newIndex(state.Snapshot)
+	}
+	for id, r := range s.Bindings {
+		b, err := s.restore(id, r, snapshots)
+		if err != nil {
+			return State{}, fmt.Errorf("%s: %w", id, err)
+		}
+		state.Bindings = state.Bindings.With(id.Key(), b)
+		state.index.binding(nil, b)
+		state.Works += len(b.Works)
+	}
+	for from, to := range map[*map[ID]AbsenceRecord]*ordered.Map[*Absence]{&s.Departed: &state.Departed, &s.Left: &state.Left} {
+		for id, r := range *from {
+			a, err := r.absence(id)
+			if err != nil {
+				return State{}, fmt.Errorf("%s: %w", id, err)
+			}
+			*to = to.With(id.Key(), a)
+		}
+	}
+	return state, nil
+}
+
+func (s *Saved) restore(id ID, r BindingRecord, snapshots map[string]*Snapshot) (*Binding, error) {
+	template, err := s.template(id, r, snapshots)
+	if err != nil {
+		return nil, err
+	}
+	policy, err := s.policy(r, snapshots)
+	if err != nil {
+		return nil, err
+	}
+	b := &Binding{
+		ID: id, Claim: r.Claim, Pending: r.Pending, Brakes: r.Brakes, Targets: r.Targets, Scheduled: r.Scheduled,
+		Active: &Active{Template: template, TemplateCommit: r.TemplateCommit, Policy: policy, PolicyCommit: r.PolicyCommit},
+		Works:  make([]Work, 0, len(r.Works)),
+	}
+	contents := make([]*Content, len(r.Contents))
+	for i, c := range r.Contents {
+		if contents[i], err = c.content(); err != nil {
+			return nil, err
+		}
+	}
+	for _, w := range r.Works {
+		work := Work{Cluster: w.Cluster, Held: w.Held, Preserve: w.Preserve}
+		if w.Want < 0 || w.Want >= len(contents) || w.Released >= len(contents) {
+			return nil, fmt.Errorf("work on %s has no content", w.Cluster)
+		}
+		work.Want = contents[w.Want]
+		work.Want.Template = template
+		if w.Released >= 0 {
+			work.Released = contents[w.Released]
+		}
+		b.Works = append(b.Works, work)
+	}
+	return b, nil
+}
+
+func (s *Saved) template(id ID, r BindingRecord, snapshots map[string]*Snapshot) (*Template, error) {
+	for _, commit := range []string{s.Accepted, r.TemplateCommit} {
+		if snapshot := snapshots[commit]; snapshot != nil {
+			if t := snapshot.Templates.At(id.Key()); t != nil && t.Digest.String() == r.Template {
+				return t, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("commit %s does not hold the template with digest %s", short(r.TemplateCommit), r.Template)
+}
+
+func (s *Saved) policy(r BindingRecord, snapshots map[string]*Snapshot) (*Policy, error) {
+	for _, commit := range []string{s.Accepted, r.PolicyCommit} {
+		if snapshot := snapshots[commit]; snapshot != nil {
+			if p := snapshot.Policies.At(r.Policy.Key()); p != nil && p.Delayed.String() == r.Delayed {
+				return p, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("commit %s does not hold %s as it was active", short(r.PolicyCommit), r.Policy)
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package propagate
+
+// TrailerAllowRewrite accepts that the branch was rewritten since a commit.
+const TrailerAllowRewrite = "Fairlead-Allow-Rewrite"
+
+// Rewrite goes from old to the fold of a rewritten branch in one step (fold
+// rule 5): what old had released and the new line does not want departs, and
+// the guard counts it. A confirmation is looked for in c, the new line's head
+// with all the trailers of the line.
+func Rewrite(old, line State, c Commit) State {
+	st := &step{commit: c, prev: &old, next: line}
+	for key, b := range old.Bindings.All() {
+		now := line.Bindings.At(key)
+		keep := b.Brakes.Keeps()
+		if now != nil {
+			keep = now.Brakes.Keeps()
+		}
+		st.depart(b, now, keep)
+	}
+	for key, a := range old.Departed.All() {
+		for _, g := range a.Clusters {
+			if now := st.next.Bindings.At(key); now != nil && now.Work(g.Cluster) != nil {
+				continue
+			}
+			if st.next.Departed.At(key).on(g.Cluster) == nil {
+				st.next.Departed = st.next.Departed.With(key, st.next.Departed.At(key).with(a.ID, a.APIVersion, g))
+			}
+		}
+	}
+	if line.Snapshot == nil {
+		return line
+	}
+	if guard := st.guard(); guard != nil {
+		return old.refuse(c, guard, guard.problems())
+	}
+	return st.next
+}
