@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// Changed is the sorted paths of the files, symlinks and submodules that were
+// added, removed or differ between two trees; a nil tree is empty. Directories
+// with equal hashes are not read, so the cost is that of the change.
+func Changed(a, b *Tree) ([]string, error) {
+	var w changes
+	var before, after entry
+	if a != nil {
+		before = entry{mode: modeDir, hash: a.hash}
+	}
+	if b != nil {
+		after = entry{mode: modeDir, hash: b.hash}
+	}
+	if err := w.compare(a, b, "", before, after); err != nil {
+		return nil, err
+	}
+	slices.Sort(w.paths)
+	return slices.Compact(w.paths), nil
+}
+
+type changes struct {
+	paths []string
+	depth int
+}
+
+// compare records what differs under one path. An entry of mode 0 is absent.
+func (w *changes) compare(a, b *Tree, at string, before, after entry) error {
+	if before.hash == after.hash && before.mode == after.mode {
+		return nil
+	}
+	for _, e := range []entry{before, after} {
+		if e.mode != 0 && !e.isDir() {
+			w.paths = append(w.paths, at)
+		}
+	}
+	if !before.isDir() && !after.isDir() {
+		return nil
+	}
+	if w.depth++; w.depth > maxDepth {
+		return fmt.Errorf("%s: more than %d directories deep", at, maxDepth)
+	}
+	defer func() { w.depth-- }()
+	old, err := listOf(a, at, before)
+	if err != nil {
+		return err
+	}
+	now, err := listOf(b, at, after)
+	if err != nil {
+		return err
+	}
+	for len(old) > 0 || len(now) > 0 {
+		var o, n entry
+		var name string
+		switch {
+		case len(now) == 0 || len(old) > 0 && old[0].name < now[0].name:
+			o, old, name = old[0], old[1:], old[0].name
+		case len(old) == 0 || now[0].name < old[0].name:
+			n, now, name = now[0], now[1:], now[0].name
+		default:
+			o, n, name = old[0], now[0], now[0].name
+			old, now = old[1:], now[1:]
+		}
+		if err := w.compare(a, b, path.Join(at, name), o, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func listOf(t *Tree, at string, e entry) ([]entry, error) {
+	if !e.isDir() || e.hash == (plumbing.Hash{}) {
+		return nil, nil
+	}
+	entries, err := t.list(e.hash)
+	if err != nil && at != "" {
+		err = fmt.Errorf("%s: %w", at, err)
+	}
+	return entries, err
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+)
+
+// session is one conversation with a server: its refs, then a pack.
+type session interface {
+	AdvertisedReferencesContext(context.Context) (*packp.AdvRefs, error)
+	UploadPack(context.Context, *packp.UploadPackRequest) (*packp.UploadPackResponse, error)
+	io.Closer
+}
+
+func (r *remote) dial(ctx context.Context) (session, error) {
+	if r.endpoint.Protocol == "ssh" {
+		return dialSSH(ctx, r)
+	}
+	return dialHTTP(r)
+}
+
+const dialTimeout = 30 * time.Second
+
+func dialHTTP(r *remote) (session, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if len(r.auth.CA) > 0 {
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(r.auth.CA) {
+			return nil, errors.New("the CA holds no PEM certificate")
+		}
+	}
+	client := &http.Client{
+		Transport: &http.Transport{
+			Proxy:                 http.ProxyFromEnvironment,
+			DialContext:           (&net.Dialer{Timeout: dialTimeout}).DialContext,
+			TLSClientConfig:       config,
+			TLSHandshakeTimeout:   dialTimeout,
+			ResponseHeaderTimeout: 5 * time.Minute, // a server counts objects before it answers
+			ForceAttemptHTTP2:     true,
+			// One fetch, one connection: nothing is kept open between polls.
+			IdleConnTimeout: 10 * time.Second,
+		},
+		CheckRedirect: sameHost,
+	}
+	var auth githttp.AuthMethod
+	switch {
+	case r.auth.BearerToken != "":
+		auth = &githttp.TokenAuth{Token: r.auth.BearerToken}
+	case r.auth.Username != "" || r.auth.Password != "":
+		auth = &githttp.BasicAuth{Username: r.auth.Username, Password: r.auth.Password}
+	}
+	endpoint := *r.endpoint // a redirect within the host edits it
+	c := githttp.NewClientWithOptions(client, &githttp.ClientOptions{RedirectPolicy: githttp.FollowInitialRedirects})
+	if auth == nil {
+		return c.NewUploadPackSession(&endpoint, nil)
+	}
+	return c.NewUploadPackSession(&endpoint, auth)
+}
+
+// sameHost refuses redirects to another host: credentials must not travel,
+// and what comes from there is not what the operator named.
+func sameHost(next *http.Request, via []*http.Request) error {
+	if from := via[0].URL; next.URL.Host != from.Host || next.URL.Scheme != from.Scheme {
+		return fmt.Errorf("redirect to another host refused: %s://%s", next.URL.Scheme, next.URL.Host)
+	}
+	if len(via) > 5 {
+		return errors.New("more than five redirects")
+	}
+	return nil
+}

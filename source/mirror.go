@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+)
+
+// Clone mirrors url at dir, bare, with all branches and tags. When dir holds
+// the mirror already it is opened and fetched; a mirror that is damaged, or of
+// another url, is made anew beside it and takes its place when complete.
+//
+// When a mirror is there and only the fetch fails, Clone returns both the Repo
+// and the error, so that a fleet can be looked at while its server is away.
+// A url that is a path on this machine is opened in place, as Open does.
+func Clone(ctx context.Context, dir, url string, auth Auth) (*Repo, error) {
+	remote, isRemote, err := parseRemote(url, auth)
+	if err != nil {
+		return nil, err
+	}
+	if !isRemote {
+		return Open(url)
+	}
+	dir = filepath.Clean(dir)
+	if err := oursOrFree(dir); err != nil {
+		return nil, err
+	}
+	if r, err := openMirror(dir, remote); err == nil {
+		return r, r.Fetch(ctx)
+	}
+	return cloneAnew(ctx, dir, remote)
+}
+
+// marker is a file of a mirror that names where it comes from. A directory
+// without it is never replaced.
+const marker = "fairlead-mirror"
+
+func oursOrFree(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) || err == nil && len(entries) == 0 {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("mirror %s: %w", dir, err)
+	}
+	if !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == marker }) {
+		return fmt.Errorf("mirror %s: the directory is in use, and holds no mirror", dir)
+	}
+	return nil
+}
+
+// openMirror opens what an earlier Clone left, if it is whole and of the same
+// remote.
+func openMirror(dir string, remote *remote) (*Repo, error) {
+	of, err := oneLine(filepath.Join(dir, marker))
+	if err != nil {
+		return nil, err
+	}
+	if of != remote.String() {
+		return nil, fmt.Errorf("mirror %s: of %s", dir, of)
+	}
+	r, err := Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	r.remote = remote
+	have, err := r.mirrored()
+	if err != nil {
+		return nil, err
+	}
+	if missing := r.lacking(have); len(missing) > 0 {
+		return nil, fmt.Errorf("mirror %s: object %s is missing", dir, missing[0])
+	}
+	if _, err := r.Resolve("HEAD"); err != nil {
+		return nil, fmt.Errorf("mirror %s: %w", dir, err)
+	}
+	return r, nil
+}
+
+// cloneAnew fetches into a directory beside dir and swaps the two.
+func cloneAnew(ctx context.Context, dir string, remote *remote) (*Repo, error) {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return nil, fmt.Errorf("mirror %s: %w", dir, err)
+	}
+	temp, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+".new-*")
+	if err != nil {
+		return nil, fmt.Errorf("mirror %s: %w", dir, err)
+	}
+	defer os.RemoveAll(temp)
+	if err := initialise(temp, remote); err != nil {
+		return nil, fmt.Errorf("mirror %s: %w", dir, err)
+	}
+	fresh, err := Open(temp)
+	if err != nil {
+		return nil, err
+	}
+	fresh.remote = remote
+	if err := fresh.Fetch(ctx); err != nil {
+		return nil, err
+	}
+	if err := swap(dir, temp); err != nil {
+		return nil, fmt.Errorf("mirror %s: %w", dir, err)
+	}
+	return openMirror(dir, remote)
+}
+
+func initialise(dir string, remote *remote) error {
+	for _, sub := range []string{"objects/info", "objects/pack", "refs/heads", "refs/tags"} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
+			return err
+		}
+	}
+	for name, content := range map[string]string{
+		"HEAD":   "ref: refs/heads/main\n",
+		"config": "[core]\n\trepositoryformatversion = 0\n\tbare = true\n",
+		marker:   remote.String() + "\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// swap puts temp at dir. What was there is renamed first and removed last, so
+// that a crash leaves one of the two.
+func swap(dir, temp string) error {
+	old := temp + ".old"
+	if err := os.Rename(dir, old); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if err := os.Rename(temp, dir); err != nil {
+		return errors.Join(err, os.Rename(old, dir))
+	}
+	return os.RemoveAll(old)
+}
+
+// mirrored is the part of a server's refs that a mirror keeps.
+type mirrored struct {
+	head plumbing.ReferenceName // which branch HEAD is
+	refs map[plumbing.ReferenceName]plumbing.Hash
+}
+
+func (m mirrored) equal(o mirrored) bool {
+	if m.head != o.head || len(m.refs) != len(o.refs) {
+		return false
+	}
+	for name, h := range m.refs {
+		if o.refs[name] != h {
+			return false
+		}
+	}
+	return true
+}
+
+// Fetch brings a mirror up to date: new objects first, then all refs at once.
+// When the server has nothing new, only its refs are asked for. It does
+// nothing for a repository that was opened in place.
+func (r *Repo) Fetch(ctx context.Context) error {
+	if r.remote == nil {
+		return nil
+	}
+	if r.damaged.Load() {
+		return r.heal(ctx)
+	}
+	return r.remote.fault(r.fetch(ctx))
+}
+
+// heal makes a mirror anew in which an object was found to be missing.
+func (r *Repo) heal(ctx context.Context) error {
+	if _, err := cloneAnew(ctx, r.path, r.remote); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.objects = cache.NewObjectLRU(cacheSize)
+	r.damaged.Store(false)
+	return r.reopen()
+}
+
+func (r *Repo) fetch(ctx context.Context) error {
+	s, err := r.remote.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	advertised, err := s.AdvertisedReferencesContext(ctx)
+	if err != nil {
+		return err
+	}
+	want := mirrorOf(advertised)
+	if len(want.refs) == 0 {
+		return transport.ErrEmptyRemoteRepository
+	}
+	have, err := r.mirrored()
+	if err != nil {
+		return err
+	}
+	if want.equal(have) {
+		return nil
+	}
+	if wants := r.lacking(want); len(wants) > 0 {
+		if err := r.download(ctx, s, advertised, wants, have); err != nil {
+			return err
+		}
+	}
+	if missing := r.lacking(want); len(missing) > 0 {
+		return fmt.Errorf("the server did not send %s", missing[0])
+	}
+	return r.writeRefs(want)
+}
+
+// mirrorOf takes the branches and tags of what a server has. Names that are
+// no ref names are left out: they cannot be stored, nor asked for.
+func mirrorOf(advertised *packp.AdvRefs) mirrored {
+	m := mirrored{refs: map[plumbing.ReferenceName]plumbing.Hash{}}
+	for name, h := range advertised.References {
+		ref := plumbing.ReferenceName(name)
+		if (ref.IsBranch() || ref.IsTag()) && ref.Validate() == nil && ref.IsSafe() {
+			m.refs[ref] = h
+		}
+	}
+	for _, pair := range advertised.Capabilities.Get(capability.SymRef) {
+		if target, ok := strings.CutPrefix(pair, "HEAD:"); ok {
+			m.head = plumbing.ReferenceName(target)
+		}
+	}
+	if _, ok := m.refs[m.head]; ok || advertised.Head == nil {
+		return m
+	}
+	// An old server, or a detached HEAD: the branch of that commit.
+	for _, name := range []plumbing.ReferenceName{"refs/heads/main", "refs/heads/master"} {
+		if m.refs[name] == *advertised.Head {
+			m.head = name
+			return m
+		}
+	}
+	m.head = ""
+	for name, h := range m.refs {
+		if h == *advertised.Head && name.IsBranch() && (m.head == "" || name < m.head) {
+			m.head = name
+		}
+	}
+	return m
+}
+
+// mirrored reads what the last fetch wrote.
+func (r *Repo) mirrored() (mirrored, error) {
+	m := mirrored{refs: map[plumbing.ReferenceName]plumbing.Hash{}}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if head, err := r.refs.Reference(plumbing.HEAD); err == nil {
+		m.head = head.Target()
+	}
+	refs, err := r.refs.IterReferences()
+	if err != nil {
+		return m, fmt.Errorf("refs: %w", err)
+	}
+	err = refs.ForEach(func(ref *plumbing.Reference) error {
+		if ref.Type() == plumbing.HashReference && (ref.Name().IsBranch() || ref.Name().IsTag()) {
+			m.refs[ref.Name()] = ref.Hash()
+		}
+		return nil
+	})
+	return m, err
+}
+
+// lacking is which of the wanted objects are not there yet.
+func (r *Repo) lacking(want mirrored) []plumbing.Hash {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	stores := r.fresh()
+	missing := map[plumbing.Hash]bool{}
+	for _, h := range want.refs {
+		missing[h] = true
+		for _, s := range stores {
+			if s.HasEncodedObject(h) == nil {
+				delete(missing, h)
+				break
+			}
+		}
+	}
+	hashes := make([]plumbing.Hash, 0, len(missing))
+	for h := range missing {
+		hashes = append(hashes, h)
+	}
+	plumbing.HashesSort(hashes)
+	return hashes
+}
+
+// maxPack bounds what a server can make us store in one fetch.
+const maxPack = 8 << 30
+
+// download fetches the wanted objects and all that they need.
+func (r *Repo) download(ctx context.Context, s session, advertised *packp.AdvRefs, wants []plumbing.Hash, have mirrored) (err error) {
+	req := packp.NewUploadPackRequestFromCapabilities(advertised.Capabilities)
+	if advertised.Capabilities.Supports(capability.NoProgress) {
+		if err := req.Capabilities.Set(capability.NoProgress); err != nil {
+			return err
+		}
+	}
+	req.Wants = wants
+	req.Haves = r.haves(have, advertised)
+	response, err := s.UploadPack(ctx, req)
+	if err != nil {
+		return err
+	}
+	defer response.Close()
+	var pack io.Reader = response
+	switch {
+	case req.Capabilities.Supports(capability.Sideband64k):
+		pack = sideband.NewDemuxer(sideband.Sideband64k, response)
+	case req.Capabilities.Supports(capability.Sideband):
+		pack = sideband.NewDemuxer(sideband.Sideband, response)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	err = packfile.WritePackfileToObjectStorage(r.stores[0], &capped{ctx: ctx, from: pack, left: maxPack})
+	if err != nil {
+		r.sweep()
+		return fmt.Errorf("pack: %w", err)
+	}
+	return r.reopen()
+}
+
+// sweep removes what an interrupted download leaves behind.
+func (r *Repo) sweep() {
+	left, _ := filepath.Glob(filepath.Join(r.common, "objects", "pack", "tmp_pack_*"))
+	for _, name := range left {
+		_ = os.Remove(name) // garbage that git, too, would collect
+	}
+}
+
+// capped reads a pack until it is too large or no longer wanted.
+type capped struct {
+	ctx  context.Context
+	from io.Reader
+	left int64
+}
+
+func (c *capped) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	if c.left <= 0 {
+		return 0, fmt.Errorf("pack is %w, at most %d bytes are fetched", ErrTooLarge, int64(maxPack))
+	}
+	n, err := c.from.Read(p[:min(int64(len(p)), c.left)])
+	c.left -= int64(n)
+	return n, err
+}
+
+// maxHaves is how far back from each ref the server is told what is here. A
+// branch that was rewritten further back is sent whole.
+const maxHaves = 64
+
+// haves tells the server what need not be sent.
+func (r *Repo) haves(have mirrored, advertised *packp.AdvRefs) []plumbing.Hash {
+	theirs := map[plumbing.Hash]bool{}
+	for _, h := range advertised.References {
+		theirs[h] = true
+	}
+	seen := map[plumbing.Hash]bool{}
+	var hashes []plumbing.Hash
+	for _, h := range have.refs {
+		for range maxHaves {
+			if seen[h] {
+				break
+			}
+			seen[h] = true
+			c, err := r.commit(h)
+			if err != nil {
+				break // a tag object, or not a commit at all
+			}
+			hashes = append(hashes, h)
+			if theirs[h] || len(c.parents) == 0 {
+				break
+			}
+			h = c.parents[0]
+		}
+	}
+	plumbing.HashesSort(hashes)
+	return hashes
+}
+
+// writeRefs replaces all refs in one rename. A mirror has packed refs only.
+func (r *Repo) writeRefs(m mirrored) error {
+	if m.head != "" {
+		if err := replace(filepath.Join(r.gitDir, "HEAD"), "ref: "+m.head.String()+"\n"); err != nil {
+			return err
+		}
+	}
+	names := make([]plumbing.ReferenceName, 0, len(m.refs))
+	for name := range m.refs {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	var b strings.Builder
+	for _, name := range names {
+		fmt.Fprintf(&b, "%s %s\n", m.refs[name], name)
+	}
+	return replace(filepath.Join(r.common, "packed-refs"), b.String())
+}
+
+// replace writes a file that is seen whole or not at all.
+func replace(path, content string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(content)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}

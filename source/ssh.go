@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing/format/pktline"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/knownhosts"
+)
+
+// sshSession runs git-upload-pack on a server. go-git has a client too, but
+// that one reads the user's ssh configuration and agent; a fleet is reached
+// with what it was given and nothing else.
+type sshSession struct {
+	client  *ssh.Client
+	session *ssh.Session
+	in      io.WriteCloser
+	out     io.Reader
+	errors  *tail
+	stop    func() bool // no longer close the connection when the context ends
+}
+
+func dialSSH(ctx context.Context, r *remote) (session, error) {
+	if len(r.auth.Identity) == 0 {
+		return nil, errors.New("ssh needs an identity, a private key")
+	}
+	signer, err := parseIdentity(r.auth)
+	if err != nil {
+		return nil, fmt.Errorf("ssh identity: %w", err)
+	}
+	port := r.endpoint.Port
+	if port == 0 {
+		port = 22
+	}
+	address := net.JoinHostPort(strings.Trim(r.endpoint.Host, "[]"), strconv.Itoa(port))
+	check, algorithms, err := hostKeys(r.auth.KnownHosts, address)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	c, channels, requests, err := ssh.NewClientConn(conn, address, &ssh.ClientConfig{
+		User:              r.endpoint.User,
+		Auth:              []ssh.AuthMethod{ssh.PublicKeys(signer)},
+		HostKeyCallback:   check,
+		HostKeyAlgorithms: algorithms,
+		Timeout:           dialTimeout,
+	})
+	if err != nil {
+		stop()
+		_ = conn.Close()
+		return nil, hostKeyFault(address, err)
+	}
+	s := &sshSession{client: ssh.NewClient(c, channels, requests), errors: &tail{}, stop: stop}
+	if err := s.start("git-upload-pack " + quote(r.endpoint.Path)); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func parseIdentity(auth Auth) (ssh.Signer, error) {
+	if len(auth.IdentityPassword) > 0 {
+		return ssh.ParsePrivateKeyWithPassphrase(auth.Identity, auth.IdentityPassword)
+	}
+	return ssh.ParsePrivateKey(auth.Identity)
+}
+
+// quote makes one word for the shell at the other end.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// hostKeys checks a server's key against known_hosts, and says which kinds of
+// key are known for it: asked for another kind, an honest server would be
+// taken for a false one.
+func hostKeys(known []byte, address string) (check ssh.HostKeyCallback, algorithms []string, err error) {
+	if len(bytes.TrimSpace(known)) == 0 {
+		return nil, nil, errors.New("known_hosts is empty: without it no server can be trusted")
+	}
+	// The parser only reads files.
+	f, err := os.CreateTemp("", "known_hosts-*")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(known)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, nil, err
+	}
+	if check, err = knownhosts.New(f.Name()); err != nil {
+		return nil, nil, errors.New("known_hosts: " + strings.ReplaceAll(err.Error(), f.Name()+":", "line "))
+	}
+	var mismatch *knownhosts.KeyError
+	if err := check(address, &net.TCPAddr{}, noKey{}); errors.As(err, &mismatch) {
+		for _, want := range mismatch.Want {
+			if kind := want.Key.Type(); kind == ssh.KeyAlgoRSA {
+				algorithms = append(algorithms, ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256)
+			} else {
+				algorithms = append(algorithms, kind)
+			}
+		}
+	}
+	if len(algorithms) == 0 {
+		return nil, nil, fmt.Errorf("host %s is not in known_hosts", address)
+	}
+	return check, algorithms, nil
+}
+
+// noKey matches nothing, so that the answer tells what would have matched.
+type noKey struct{}
+
+func (noKey) Type() string                        { return "none" }
+func (noKey) Marshal() []byte                     { return []byte("none") }
+func (noKey) Verify([]byte, *ssh.Signature) error { return errors.New("no key") }
+
+func hostKeyFault(address string, err error) error {
+	var mismatch *knownhosts.KeyError
+	var revoked *knownhosts.RevokedError
+	switch {
+	case errors.As(err, &mismatch):
+		return fmt.Errorf("host key of %s is not the one in known_hosts", address)
+	case errors.As(err, &revoked):
+		return fmt.Errorf("host key of %s is revoked in known_hosts", address)
+	}
+	return err
+}
+
+func (s *sshSession) start(command string) (err error) {
+	if s.session, err = s.client.NewSession(); err != nil {
+		return err
+	}
+	s.session.Stderr = s.errors
+	if s.in, err = s.session.StdinPipe(); err != nil {
+		return err
+	}
+	if s.out, err = s.session.StdoutPipe(); err != nil {
+		return err
+	}
+	return s.session.Start(command)
+}
+
+// AdvertisedReferencesContext reads what the server says first.
+func (s *sshSession) AdvertisedReferencesContext(ctx context.Context) (*packp.AdvRefs, error) {
+	refs := packp.NewAdvRefs()
+	err := refs.Decode(s.out)
+	switch {
+	case errors.Is(err, packp.ErrEmptyAdvRefs) || err == nil && refs.IsEmpty():
+		return nil, transport.ErrEmptyRemoteRepository
+	case err != nil && ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		// The server ends without a word on its output: what it wrote beside
+		// says why.
+		_ = s.session.Wait()
+		if said := s.errors.String(); said != "" {
+			return nil, fmt.Errorf("the server says: %s", said)
+		}
+		return nil, err
+	}
+	transport.FilterUnsupportedCapabilities(refs.Capabilities)
+	return refs, nil
+}
+
+// UploadPack asks for a pack.
+func (s *sshSession) UploadPack(_ context.Context, req *packp.UploadPackRequest) (*packp.UploadPackResponse, error) {
+	err := req.UploadRequest.Encode(s.in)
+	if err == nil {
+		err = req.UploadHaves.Encode(s.in, true)
+	}
+	if err == nil {
+		err = pktline.NewEncoder(s.in).EncodeString("done\n")
+	}
+	if err == nil {
+		err = s.in.Close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	response := packp.NewUploadPackResponse(req)
+	return response, response.Decode(io.NopCloser(s.out))
+}
+
+// Close ends the conversation. A server that is told nothing more just goes.
+func (s *sshSession) Close() error {
+	s.stop()
+	if s.session != nil {
+		_ = s.session.Close()
+	}
+	_ = s.client.Close()
+	return nil
+}
+
+// tail keeps the end of what a server writes beside its output.
+type tail struct{ b []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.b = append(t.b, p...)
+	t.b = t.b[max(0, len(t.b)-1024):]
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	return strings.Join(strings.Fields(strings.ToValidUTF8(string(t.b), "")), " ")
+}

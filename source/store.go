@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/storage/filesystem"
+)
+
+// What is larger than this is not read: no manifest is, and a tree that is
+// has some million entries.
+const (
+	MaxFile = 4 << 20
+	maxTree = 64 << 20
+)
+
+// ErrTooLarge is what reading a file above MaxFile wraps.
+var ErrTooLarge = errors.New("too large")
+
+// object reads an object of any type.
+func (r *Repo) object(h plumbing.Hash) (plumbing.ObjectType, []byte, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	kind, b, err := r.find(h)
+	if err != nil && !errors.Is(err, ErrTooLarge) && r.stale() {
+		// Someone pushed or repacked since the packs were listed.
+		if err := r.reopen(); err != nil {
+			return plumbing.InvalidObject, nil, fmt.Errorf("repository %s: %w", r.path, err)
+		}
+		kind, b, err = r.find(h)
+	}
+	if errors.Is(err, plumbing.ErrObjectNotFound) {
+		r.damaged.Store(true)
+		return plumbing.InvalidObject, nil, fmt.Errorf("object %s is missing", h)
+	}
+	if err != nil && !errors.Is(err, ErrTooLarge) {
+		r.damaged.Store(true)
+		return plumbing.InvalidObject, nil, fmt.Errorf("object %s: %w", h, err)
+	}
+	return kind, b, err
+}
+
+// fresh is the stores, reopened when packs came or went. r.mu is held.
+func (r *Repo) fresh() []*filesystem.ObjectStorage {
+	if r.stale() {
+		// An error shows when the stores are read from.
+		_ = r.reopen()
+	}
+	return r.stores
+}
+
+func (r *Repo) stale() bool {
+	dirs, err := objectDirs(filepath.Join(r.common, "objects"))
+	return err != nil || r.stampOf(dirs) != r.stamp
+}
+
+func (r *Repo) find(h plumbing.Hash) (plumbing.ObjectType, []byte, error) {
+	for _, s := range r.stores {
+		o, err := s.EncodedObject(plumbing.AnyObject, h)
+		if errors.Is(err, plumbing.ErrObjectNotFound) {
+			continue
+		}
+		if err != nil {
+			return plumbing.InvalidObject, nil, err
+		}
+		b, err := content(o)
+		return o.Type(), b, err
+	}
+	return plumbing.InvalidObject, nil, plumbing.ErrObjectNotFound
+}
+
+func content(o plumbing.EncodedObject) (b []byte, err error) {
+	limit := int64(MaxFile)
+	if o.Type() == plumbing.TreeObject {
+		limit = maxTree
+	}
+	if o.Size() > limit {
+		return nil, fmt.Errorf("%s of %d bytes is %w, at most %d are read", o.Type(), o.Size(), ErrTooLarge, limit)
+	}
+	reader, err := o.Reader()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, reader.Close()) }()
+	b = make([]byte, o.Size())
+	if _, err := io.ReadFull(reader, b); err != nil {
+		return nil, err
+	}
+	return b, nil
+}

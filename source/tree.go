@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// What reading an entry that is no file wraps. The entry is listed all the
+// same: a symlink with fs.ModeSymlink, a submodule with fs.ModeIrregular.
+var (
+	ErrSymlink   = errors.New("symlink: not followed")
+	ErrSubmodule = errors.New("submodules are not supported")
+)
+
+// Tree is a directory of a commit. It implements fs.FS, fs.ReadFileFS,
+// fs.ReadDirFS and fs.StatFS, and may be used by several goroutines.
+type Tree struct {
+	repo *Repo
+	hash plumbing.Hash
+
+	mu   sync.Mutex
+	dirs map[plumbing.Hash][]entry // what was read of it, checked and sorted by name
+}
+
+func newTree(r *Repo, h plumbing.Hash) *Tree {
+	return &Tree{repo: r, hash: h, dirs: map[plumbing.Hash][]entry{}}
+}
+
+// Hash is equal for two trees when their content is.
+func (t *Tree) Hash() string { return t.hash.String() }
+
+// BlobHash is the hash of a file's content, and whether there is such a file.
+func (t *Tree) BlobHash(name string) (string, bool) {
+	e, err := t.find("stat", name)
+	if err != nil || !e.isFile() {
+		return "", false
+	}
+	return e.hash.String(), true
+}
+
+// Open implements fs.FS.
+func (t *Tree) Open(name string) (fs.File, error) {
+	e, err := t.find("open", name)
+	if err != nil {
+		return nil, err
+	}
+	if e.isDir() {
+		entries, err := t.list(e.hash)
+		if err != nil {
+			return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+		}
+		return &openDir{info: info{e, 0}, rest: t.dirEntries(entries)}, nil
+	}
+	b, err := t.read("open", name, e)
+	if err != nil {
+		return nil, err
+	}
+	return &openFile{info{e, int64(len(b))}, bytes.NewReader(b)}, nil
+}
+
+// ReadFile implements fs.ReadFileFS.
+func (t *Tree) ReadFile(name string) ([]byte, error) {
+	e, err := t.find("read", name)
+	if err != nil {
+		return nil, err
+	}
+	return t.read("read", name, e)
+}
+
+// ReadDir implements fs.ReadDirFS.
+func (t *Tree) ReadDir(name string) ([]fs.DirEntry, error) {
+	e, err := t.find("readdir", name)
+	if err != nil {
+		return nil, err
+	}
+	if !e.isDir() {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: errors.New("not a directory")}
+	}
+	entries, err := t.list(e.hash)
+	if err != nil {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: err}
+	}
+	return t.dirEntries(entries), nil
+}
+
+// Stat implements fs.StatFS. It does not follow symlinks.
+func (t *Tree) Stat(name string) (fs.FileInfo, error) {
+	e, err := t.find("stat", name)
+	if err != nil {
+		return nil, err
+	}
+	return t.info(e)
+}
+
+// info has the size of a file, for which its object must be read.
+func (t *Tree) info(e entry) (fs.FileInfo, error) {
+	if !e.isFile() {
+		return info{e, 0}, nil
+	}
+	_, b, err := t.repo.object(e.hash)
+	if err != nil && !errors.Is(err, ErrTooLarge) {
+		return nil, &fs.PathError{Op: "stat", Path: e.name, Err: err}
+	}
+	return info{e, int64(len(b))}, nil
+}
+
+func (t *Tree) read(op, name string, e entry) ([]byte, error) {
+	var cause error
+	switch {
+	case e.isDir():
+		cause = errors.New("is a directory")
+	case e.mode == modeSymlink:
+		cause = ErrSymlink
+	case e.mode == modeSubmodule:
+		cause = ErrSubmodule
+	default:
+		kind, b, err := t.repo.object(e.hash)
+		if err == nil && kind == plumbing.BlobObject {
+			return b, nil
+		}
+		if cause = err; err == nil {
+			cause = fmt.Errorf("object %s is a %s, no file", e.hash, kind)
+		}
+	}
+	return nil, &fs.PathError{Op: op, Path: name, Err: cause}
+}
+
+// maxDepth bounds how deep directories are followed.
+const maxDepth = 256
+
+// find walks to an entry, and names the part of the path that is in the way.
+func (t *Tree) find(op, name string) (entry, error) {
+	wrong := func(path string, err error) (entry, error) {
+		return entry{}, &fs.PathError{Op: op, Path: path, Err: err}
+	}
+	if !fs.ValidPath(name) {
+		return wrong(name, fs.ErrInvalid)
+	}
+	at := entry{name: ".", mode: modeDir, hash: t.hash}
+	if name == "." {
+		return at, nil
+	}
+	parts := strings.Split(name, "/")
+	if len(parts) > maxDepth {
+		return wrong(name, fmt.Errorf("more than %d directories deep", maxDepth))
+	}
+	for i, part := range parts {
+		switch {
+		case at.mode == modeSymlink:
+			return wrong(path.Join(parts[:i]...), ErrSymlink)
+		case at.mode == modeSubmodule:
+			return wrong(path.Join(parts[:i]...), ErrSubmodule)
+		case !at.isDir():
+			return wrong(name, fs.ErrNotExist)
+		}
+		entries, err := t.list(at.hash)
+		if err != nil {
+			return wrong(name, err)
+		}
+		e := lookup(entries, part)
+		if e == nil {
+			return wrong(name, fs.ErrNotExist)
+		}
+		at = *e
+	}
+	return at, nil
+}
+
+// list is the checked entries of a directory, sorted by name.
+func (t *Tree) list(h plumbing.Hash) ([]entry, error) {
+	t.mu.Lock()
+	entries, ok := t.dirs[h]
+	t.mu.Unlock()
+	if ok {
+		return entries, nil
+	}
+	entries, err := t.repo.entries(h)
+	if err != nil {
+		return nil, err
+	}
+	for i, e := range entries {
+		if !validName(e.name) {
+			return nil, fmt.Errorf("invalid path %q in tree %s", e.name, h)
+		}
+		if i > 0 && entries[i-1].name == e.name {
+			return nil, fmt.Errorf("invalid path %q in tree %s: there twice", e.name, h)
+		}
+	}
+	t.mu.Lock()
+	t.dirs[h] = entries
+	t.mu.Unlock()
+	return entries, nil
+}
+
+func (t *Tree) dirEntries(entries []entry) []fs.DirEntry {
+	out := make([]fs.DirEntry, len(entries))
+	for i, e := range entries {
+		out[i] = dirEntry{t, e}
+	}
+	return out
+}
+
+// The modes that git writes. Old ones (100664) mean a file as well.
+const (
+	modeDir       = 0o040000
+	modeFile      = 0o100000
+	modeSymlink   = 0o120000
+	modeSubmodule = 0o160000
+)
+
+// entry is one line of a tree object.
+type entry struct {
+	name string
+	mode uint32 // one of the modes above
+	exec bool
+	hash plumbing.Hash
+}
+
+func (e entry) isDir() bool  { return e.mode == modeDir }
+func (e entry) isFile() bool { return e.mode == modeFile }
+
+// entries reads a tree object and sorts it by name.
+func (r *Repo) entries(h plumbing.Hash) ([]entry, error) {
+	kind, b, err := r.object(h)
+	if err != nil {
+		return nil, fmt.Errorf("tree %s: %w", short(h), err)
+	}
+	if kind != plumbing.TreeObject {
+		return nil, fmt.Errorf("tree %s: it is a %s", short(h), kind)
+	}
+	var entries []entry
+	for len(b) > 0 {
+		head, rest, ok := bytes.Cut(b, []byte{0})
+		mode, name, spaced := bytes.Cut(head, []byte{' '})
+		if !ok || !spaced || len(rest) < len(h) {
+			return nil, fmt.Errorf("tree %s: malformed", h)
+		}
+		e := entry{name: string(name)}
+		bits, known := parseMode(mode)
+		if !known {
+			return nil, fmt.Errorf("tree %s: %q has the unknown mode %q", h, name, mode)
+		}
+		e.mode, e.exec = bits&^0o7777, bits&0o111 != 0
+		copy(e.hash[:], rest)
+		entries = append(entries, e)
+		b = rest[len(h):]
+	}
+	slices.SortStableFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	return entries, nil
+}
+
+func parseMode(b []byte) (mode uint32, known bool) {
+	if len(b) == 0 || len(b) > 6 {
+		return 0, false
+	}
+	for _, c := range b {
+		if c < '0' || c > '7' {
+			return 0, false
+		}
+		mode = mode<<3 | uint32(c-'0')
+	}
+	switch mode &^ 0o7777 {
+	case modeDir, modeFile, modeSymlink, modeSubmodule:
+		return mode, true
+	}
+	return mode, false
+}
+
+func lookup(entries []entry, name string) *entry {
+	i, ok := slices.BinarySearchFunc(entries, name, func(e entry, name string) int { return strings.Compare(e.name, name) })
+	if !ok {
+		return nil
+	}
+	return &entries[i]
+}
+
+// maxName is what file systems allow.
+const maxName = 255
+
+// validName refuses the names that no honest git client writes. Nothing is
+// ever written to disk under them, but others may check the same commit out.
+func validName(name string) bool {
+	if name == "" || name == "." || name == ".." || len(name) > maxName || !utf8.ValidString(name) {
+		return false
+	}
+	if strings.ContainsFunc(name, func(c rune) bool { return c == '/' || c == '\\' || c < ' ' || c == 0x7f }) {
+		return false
+	}
+	return !isDotGit(name)
+}
+
+// isDotGit also knows the spellings that Windows and macOS take for ".git".
+func isDotGit(name string) bool {
+	name = strings.Map(func(c rune) rune {
+		if c >= 0x200c && c <= 0x200f || c >= 0x202a && c <= 0x202e || c >= 0x206a && c <= 0x206f || c == 0xfeff {
+			return -1
+		}
+		return c
+	}, name)
+	name, _, _ = strings.Cut(name, ":")
+	name = strings.ToLower(strings.TrimRight(name, ". "))
+	return name == ".git" || name == "git~1"
+}
+
+// info implements fs.FileInfo.
+type info struct {
+	entry
+	size int64
+}
+
+func (i info) Name() string       { return i.name }
+func (i info) Size() int64        { return i.size }
+func (i info) Mode() fs.FileMode  { return i.entry.fsMode() }
+func (i info) ModTime() time.Time { return time.Time{} }
+func (i info) IsDir() bool        { return i.isDir() }
+func (i info) Sys() any           { return nil }
+
+func (e entry) fsMode() fs.FileMode {
+	switch {
+	case e.isDir():
+		return fs.ModeDir | 0o555
+	case e.mode == modeSymlink:
+		return fs.ModeSymlink | 0o777
+	case e.mode == modeSubmodule:
+		return fs.ModeIrregular
+	case e.exec:
+		return 0o555
+	}
+	return 0o444
+}
+
+type dirEntry struct {
+	tree *Tree
+	entry
+}
+
+func (d dirEntry) Name() string               { return d.name }
+func (d dirEntry) IsDir() bool                { return d.isDir() }
+func (d dirEntry) Type() fs.FileMode          { return d.fsMode().Type() }
+func (d dirEntry) Info() (fs.FileInfo, error) { return d.tree.info(d.entry) }
+func (d dirEntry) String() string             { return fs.FormatDirEntry(d) }
+
+type openFile struct {
+	info
+	*bytes.Reader
+}
+
+func (f *openFile) Stat() (fs.FileInfo, error) { return f.info, nil }
+func (f *openFile) Close() error               { return nil }
+func (f *openFile) Size() int64                { return f.info.size }
+
+type openDir struct {
+	info
+	rest []fs.DirEntry
+}
+
+func (d *openDir) Stat() (fs.FileInfo, error) { return d.info, nil }
+func (d *openDir) Close() error               { return nil }
+func (d *openDir) Read([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "read", Path: d.name, Err: errors.New("is a directory")}
+}
+
+func (d *openDir) ReadDir(n int) ([]fs.DirEntry, error) {
+	if n > 0 && len(d.rest) == 0 {
+		return nil, io.EOF
+	}
+	if n <= 0 || n > len(d.rest) {
+		n = len(d.rest)
+	}
+	taken := d.rest[:n]
+	d.rest = d.rest[n:]
+	return taken, nil
+}
