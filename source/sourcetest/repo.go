@@ -77,6 +77,11 @@ func (r *Repo) Commit(message string, files map[string]string) string {
 func (r *Repo) write(name, content string) {
 	r.t.Helper()
 	path := filepath.Join(r.Dir, filepath.FromSlash(name))
+	for dir := filepath.Dir(path); dir != r.Dir; dir = filepath.Dir(dir) {
+		if info, err := os.Lstat(dir); err == nil && !info.IsDir() {
+			_ = os.Remove(dir) // a file that becomes a directory
+		}
+	}
 	if err := os.RemoveAll(path); err != nil {
 		r.t.Fatal(err)
 	}
