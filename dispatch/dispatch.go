@@ -3,8 +3,14 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"iter"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -136,32 +142,171 @@ type Outcome struct {
 type Dispatcher struct {
 	inventory Inventory
 	opt       Options
+	saver     saver
+
+	// ctx is of the requests; it ends when Close gives up on them.
+	ctx    context.Context
+	cancel context.CancelFunc
+	ended  atomic.Bool
+
+	mu      sync.Mutex
+	changed *sync.Cond // busy, or the saver's state
+	lanes   map[string]*lane
+	busy    int // lanes with work that waiting may mend
 }
 
 // New returns a Dispatcher without members.
 func New(inventory Inventory, opt Options) *Dispatcher {
-	return &Dispatcher{inventory: inventory, opt: opt}
+	if opt.Parallel <= 0 {
+		opt.Parallel = 16
+	}
+	opt.Backoff = opt.Backoff.withDefaults()
+	d := &Dispatcher{inventory: inventory, opt: opt, lanes: map[string]*lane{}}
+	d.ctx, d.cancel = context.WithCancel(context.Background())
+	d.changed = sync.NewCond(&d.mu)
+	d.saver.d = d
+	return d
 }
 
-// SetMember makes m the way to reach a cluster. With nil the cluster is
-// forgotten: nothing is sent to it any more and its inventory is kept.
-func (d *Dispatcher) SetMember(cluster string, m Member) {}
+// SetMember makes m the way to reach a cluster. The same m again, by ==,
+// changes nothing. With nil the cluster is forgotten: nothing is sent to it
+// any more and its inventory is kept.
+func (d *Dispatcher) SetMember(cluster string, m Member) {
+	d.mu.Lock()
+	l := d.lanes[cluster]
+	if l == nil && m == nil {
+		d.mu.Unlock()
+		return
+	}
+	if l == nil {
+		l = newLane(d, cluster)
+		d.lanes[cluster] = l
+	}
+	if m == nil {
+		delete(d.lanes, cluster)
+	}
+	d.mu.Unlock()
+	l.setMember(m)
+}
 
 // Sync makes fleet the level to reach and changed the keys that may need
 // work. A member that was set since the last Sync has every key looked at.
 // Intents are saved before any member is touched; nothing is waited for.
 func (d *Dispatcher) Sync(fleet Fleet, changed map[string][]propagate.ID, opt SyncOptions) error {
+	lanes := d.sorted()
+	keys := make([][]propagate.ID, len(lanes))
+	intents := map[string]map[propagate.ID]*Entry{}
+	for i, l := range lanes {
+		if err := l.load(); err != nil {
+			return err
+		}
+		keys[i] = l.keys(fleet, changed[l.cluster], opt.All)
+		if entries := l.intents(fleet, keys[i], opt); len(entries) > 0 {
+			intents[l.cluster] = entries
+		}
+	}
+	if len(intents) > 0 {
+		if err := d.inventory.Save(intents); err != nil {
+			return fmt.Errorf("intents: %w", err)
+		}
+	}
+	for i, l := range lanes {
+		l.sync(fleet, keys[i], intents[l.cluster], opt)
+	}
 	return nil
 }
 
 // Wait returns what is not acknowledged, sorted, once only what waiting cannot
 // mend is left or ctx ends.
-func (d *Dispatcher) Wait(ctx context.Context) []Outcome { return nil }
+func (d *Dispatcher) Wait(ctx context.Context) []Outcome {
+	stop := context.AfterFunc(ctx, d.notify)
+	defer stop()
+	d.mu.Lock()
+	for ctx.Err() == nil && !d.closed() && (d.busy > 0 || !d.saver.idle()) {
+		d.changed.Wait()
+	}
+	d.mu.Unlock()
+	var left []Outcome
+	for _, o := range d.outcomes(true) {
+		if o.Err != nil {
+			left = append(left, o)
+		}
+	}
+	return left
+}
 
 // Outcomes returns what is not acknowledged and what is worth a note, sorted.
 // A key that is queued and did not fail is not among them.
-func (d *Dispatcher) Outcomes() []Outcome { return nil }
+func (d *Dispatcher) Outcomes() []Outcome { return d.outcomes(false) }
+
+func (d *Dispatcher) outcomes(pending bool) []Outcome {
+	var out []Outcome
+	for _, l := range d.sorted() {
+		out = append(out, l.outcomes(pending)...)
+	}
+	slices.SortFunc(out, func(a, b Outcome) int {
+		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.ID.Key(), b.ID.Key()))
+	})
+	return out
+}
 
 // Close starts nothing new, waits for the requests in flight until ctx ends
 // and saves what was acknowledged.
-func (d *Dispatcher) Close(ctx context.Context) error { return nil }
+func (d *Dispatcher) Close(ctx context.Context) error {
+	d.ended.Store(true)
+	d.notify()
+	stop := context.AfterFunc(ctx, d.cancel)
+	defer stop()
+	for _, l := range d.sorted() {
+		l.drain()
+	}
+	d.cancel()
+	for d.saver.flush() {
+	}
+	d.saver.mu.Lock()
+	defer d.saver.mu.Unlock()
+	return d.saver.err
+}
+
+func (d *Dispatcher) closed() bool { return d.ended.Load() }
+
+func (d *Dispatcher) sorted() []*lane {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var out []*lane
+	for _, name := range slices.Sorted(maps.Keys(d.lanes)) {
+		out = append(out, d.lanes[name])
+	}
+	return out
+}
+
+// count is told by a lane that it begins or ceases to have work. It is called
+// with the lane locked, so nothing here may lock one.
+func (d *Dispatcher) count(busy bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if busy {
+		d.busy++
+		return
+	}
+	d.busy--
+	d.changed.Broadcast()
+}
+
+func (d *Dispatcher) working() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.busy > 0
+}
+
+func (d *Dispatcher) notify() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.changed.Broadcast()
+}
+
+func (d *Dispatcher) log(e Event) {
+	if d.opt.Log != nil {
+		d.opt.Log(e)
+	}
+}

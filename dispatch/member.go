@@ -71,9 +71,10 @@ type ApplyOptions struct {
 
 // Applied is what a member answers to Apply.
 type Applied struct {
-	UID     types.UID
-	Created bool
-	// Managers are those of the object, when it was not created and Force was
-	// not set.
+	UID      types.UID
+	Created  bool
+	Deleting bool // it is on its way out, and so is what was applied
+	// Managers are those of an object that was not created and whose UID was
+	// not given.
 	Managers []metav1.ManagedFieldsEntry
 }

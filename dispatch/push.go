@@ -2,8 +2,389 @@
 
 package dispatch
 
-import "k8s.io/client-go/rest"
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	requestTimeout = 30 * time.Second
+	pageSize       = "500"
+	// A member is not trusted with our memory.
+	maxAnswer = 64 << 20
+
+	asMetadata     = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+	asMetadataList = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+)
+
+// push is a member behind a Kubernetes API. It speaks HTTP itself: requests
+// are bytes that are at hand, of an answer only the metadata is decoded, and
+// client-go's own retries would hide from the Dispatcher that a member asks
+// to slow down.
+type push struct {
+	client *http.Client
+	base   *url.URL
+	kinds  *kinds
+}
 
 // Push is a member behind a Kubernetes API. Nothing is requested until it is
 // used.
-func Push(cfg *rest.Config) (Member, error) { return nil, nil }
+func Push(cfg *rest.Config) (Member, error) {
+	cfg = rest.CopyConfig(cfg)
+	if cfg.UserAgent == "" {
+		cfg.UserAgent = Manager
+	}
+	base, _, err := rest.DefaultServerUrlFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("server address %q: %w", cfg.Host, err)
+	}
+	if base.Scheme == "http" && cfg.Transport == nil {
+		// client-go would share one transport, with two idle connections per
+		// host, between all members without TLS.
+		cfg.Transport = &http.Transport{
+			Proxy:               http.ProxyFromEnvironment,
+			MaxIdleConnsPerHost: 16,
+			IdleConnTimeout:     90 * time.Second,
+		}
+	}
+	client, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("credentials for %s: %w", cfg.Host, err)
+	}
+	client.Timeout = 0 // each request has its own
+	p := &push{client: client, base: base}
+	p.kinds = &kinds{ask: func(ctx context.Context, path string) (int, []byte, error) {
+		a, err := p.send(ctx, request{method: http.MethodGet, path: path})
+		return a.status, a.body, err
+	}}
+	return p, nil
+}
+
+type request struct {
+	method, path string
+	query        url.Values
+	accept       string
+	contentType  string
+	body         []byte
+}
+
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// send returns an error only when there is no answer.
+func (p *push) send(ctx context.Context, r request) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	u := *p.base
+	u.Path = strings.TrimSuffix(u.Path, "/") + r.path
+	u.RawQuery = r.query.Encode()
+	req, err := http.NewRequestWithContext(ctx, r.method, u.String(), bytes.NewReader(r.body))
+	if err != nil {
+		return answer{}, &Error{Reason: Invalid, Err: err}
+	}
+	req.Header.Set("Accept", "application/json")
+	if r.accept != "" {
+		req.Header.Set("Accept", r.accept)
+	}
+	if r.contentType != "" {
+		req.Header.Set("Content-Type", r.contentType)
+	}
+	resp, err := p.client.Do(req)
+	if err != nil {
+		return answer{}, unreachable(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if err != nil {
+		return answer{}, unreachable(err)
+	}
+	if len(body) > maxAnswer {
+		return answer{}, &Error{Reason: Unreachable, Err: fmt.Errorf("an answer is larger than %d MiB", maxAnswer>>20)}
+	}
+	return answer{resp.StatusCode, resp.Header, body}, nil
+}
+
+// partial is the metadata of an answer.
+type partial struct {
+	Kind     string      `json:"kind"`
+	Metadata partialMeta `json:"metadata"`
+}
+
+type partialMeta struct {
+	Name              string            `json:"name"`
+	Namespace         string            `json:"namespace"`
+	UID               types.UID         `json:"uid"`
+	ResourceVersion   string            `json:"resourceVersion"`
+	Labels            map[string]string `json:"labels"`
+	Annotations       map[string]string `json:"annotations"`
+	DeletionTimestamp *string           `json:"deletionTimestamp"`
+}
+
+func (m *partialMeta) found(gk schema.GroupKind) Found {
+	f := Found{
+		UID:             m.UID,
+		ResourceVersion: m.ResourceVersion,
+		Labels:          m.Labels,
+		Annotations:     m.Annotations,
+		Deleting:        m.DeletionTimestamp != nil,
+	}
+	f.ID.Group, f.ID.Kind, f.ID.Namespace, f.ID.Name = gk.Group, gk.Kind, m.Namespace, m.Name
+	return f
+}
+
+// managers is decoded on its own, where it is needed.
+type managers struct {
+	Metadata struct {
+		ManagedFields []metav1.ManagedFieldsEntry `json:"managedFields"`
+	} `json:"metadata"`
+}
+
+// at resolves where ref is served.
+func (p *push) at(ctx context.Context, ref Ref) (string, error) {
+	e, err := p.kinds.find(ctx, ref.GroupVersionKind)
+	if err != nil {
+		return "", err
+	}
+	if e.namespaced && ref.Namespace == "" {
+		return "", &Error{Reason: Invalid, Err: fmt.Errorf("%s needs a namespace", ref.Kind)}
+	}
+	return e.path(ref.GroupVersion(), ref.Namespace, url.PathEscape(ref.Name)), nil
+}
+
+// decode reads the object of an answer, or says why there is none.
+func (p *push) decode(ref Ref, a answer) (*partial, error) {
+	if a.status != http.StatusOK && a.status != http.StatusCreated && a.status != http.StatusAccepted {
+		err := refusal(a.status, a.header, a.body, ref.Kind == "Secret" && ref.Group == "")
+		if err.Reason == NotServed {
+			p.kinds.forget(ref.GroupVersion())
+			err.Err = notServed(ref.GroupVersionKind).Err
+		}
+		return nil, err
+	}
+	var o partial
+	if err := json.Unmarshal(a.body, &o); err != nil || o.Kind == "" {
+		return nil, notKubernetes(a.status)
+	}
+	return &o, nil
+}
+
+func (p *push) Apply(ctx context.Context, manifest map[string]any, opt ApplyOptions) (Applied, error) {
+	ref := refOf(manifest)
+	path, err := p.at(ctx, ref)
+	if err != nil {
+		return Applied{}, err
+	}
+	if opt.UID != "" {
+		manifest = withUID(manifest, opt.UID)
+	}
+	body, err := json.Marshal(manifest)
+	if err != nil {
+		return Applied{}, &Error{Reason: Invalid, Err: err}
+	}
+	query := url.Values{"fieldManager": {Manager}}
+	if opt.Force {
+		query.Set("force", "true")
+	}
+	a, err := p.send(ctx, request{
+		method:      http.MethodPatch,
+		path:        path,
+		query:       query,
+		accept:      asMetadata,
+		contentType: "application/apply-patch+yaml", // JSON is YAML
+		body:        body,
+	})
+	if err != nil {
+		return Applied{}, err
+	}
+	o, err := p.decode(ref, a)
+	if err != nil {
+		return Applied{}, err
+	}
+	if o.Metadata.UID == "" {
+		return Applied{}, notKubernetes(a.status)
+	}
+	applied := Applied{
+		UID:      o.Metadata.UID,
+		Created:  a.status == http.StatusCreated,
+		Deleting: o.Metadata.DeletionTimestamp != nil,
+	}
+	if !applied.Created && opt.UID == "" {
+		var m managers
+		if err := json.Unmarshal(a.body, &m); err != nil {
+			return Applied{}, notKubernetes(a.status)
+		}
+		applied.Managers = m.Metadata.ManagedFields
+	}
+	return applied, nil
+}
+
+// withUID is the manifest with the UID of the object that must be there, at
+// which a server refuses another one.
+func withUID(manifest map[string]any, uid types.UID) map[string]any {
+	out, meta := map[string]any{}, map[string]any{}
+	for k, v := range manifest {
+		out[k] = v
+	}
+	was, _ := manifest["metadata"].(map[string]any)
+	for k, v := range was {
+		meta[k] = v
+	}
+	meta["uid"] = string(uid)
+	out["metadata"] = meta
+	return out
+}
+
+func (p *push) Get(ctx context.Context, ref Ref) (*Found, error) {
+	a, o, err := p.get(ctx, ref)
+	if err != nil || o == nil {
+		return nil, err
+	}
+	var m managers
+	if err := json.Unmarshal(a.body, &m); err != nil {
+		return nil, notKubernetes(a.status)
+	}
+	f := o.Metadata.found(ref.GroupKind())
+	f.Managers = m.Metadata.ManagedFields
+	return &f, nil
+}
+
+// get returns no object when it is absent, which only a well-formed answer
+// about that very object says.
+func (p *push) get(ctx context.Context, ref Ref) (answer, *partial, error) {
+	path, err := p.at(ctx, ref)
+	if err != nil {
+		return answer{}, nil, err
+	}
+	a, err := p.send(ctx, request{method: http.MethodGet, path: path, accept: asMetadata})
+	if err != nil {
+		return answer{}, nil, err
+	}
+	if absent(a, ref) {
+		return a, nil, nil
+	}
+	o, err := p.decode(ref, a)
+	if err == nil && o.Metadata.UID == "" {
+		err = notKubernetes(a.status)
+	}
+	if err != nil {
+		return a, nil, err
+	}
+	return a, o, nil
+}
+
+func (p *push) List(ctx context.Context, gvk schema.GroupVersionKind, namespace string) iter.Seq2[Found, error] {
+	return func(yield func(Found, error) bool) {
+		e, err := p.kinds.find(ctx, gvk)
+		if err != nil {
+			yield(Found{}, err)
+			return
+		}
+		path := e.path(gvk.GroupVersion(), namespace, "")
+		for next := ""; ; {
+			query := url.Values{"limit": {pageSize}}
+			if next != "" {
+				query.Set("continue", next)
+			}
+			page, err := p.page(ctx, Ref{GroupVersionKind: gvk}, path, query)
+			if errors.Is(err, expired) && next != "" {
+				// What was yielded is yielded again; the caller keeps the last.
+				next = ""
+				continue
+			}
+			if err != nil {
+				yield(Found{}, err)
+				return
+			}
+			for i := range page.Items {
+				if !yield(page.Items[i].Metadata.found(gvk.GroupKind()), nil) {
+					return
+				}
+			}
+			if next = page.Metadata.Continue; next == "" {
+				return
+			}
+		}
+	}
+}
+
+type partialList struct {
+	Kind     string `json:"kind"`
+	Metadata struct {
+		ResourceVersion string `json:"resourceVersion"`
+		Continue        string `json:"continue"`
+	} `json:"metadata"`
+	Items []partial `json:"items"`
+}
+
+func (p *push) page(ctx context.Context, ref Ref, path string, query url.Values) (*partialList, error) {
+	a, err := p.send(ctx, request{method: http.MethodGet, path: path, query: query, accept: asMetadataList})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.decode(ref, a); err != nil {
+		return nil, err
+	}
+	var list partialList
+	err = json.Unmarshal(a.body, &list)
+	if err != nil || !strings.HasSuffix(list.Kind, "List") || list.Metadata.ResourceVersion == "" {
+		return nil, notKubernetes(a.status)
+	}
+	return &list, nil
+}
+
+func (p *push) Delete(ctx context.Context, ref Ref, uid types.UID) error {
+	path, err := p.at(ctx, ref)
+	if errors.Is(err, NotServed) {
+		return nil // and neither is the object
+	}
+	if err != nil {
+		return err
+	}
+	background := metav1.DeletePropagationBackground
+	options := metav1.DeleteOptions{
+		TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
+		PropagationPolicy: &background,
+	}
+	if uid != "" {
+		options.Preconditions = &metav1.Preconditions{UID: &uid}
+	}
+	body, err := json.Marshal(options)
+	if err != nil {
+		return &Error{Reason: Invalid, Err: err}
+	}
+	a, err := p.send(ctx, request{
+		method:      http.MethodDelete,
+		path:        path,
+		accept:      asMetadata,
+		contentType: "application/json",
+		body:        body,
+	})
+	if err != nil {
+		return err
+	}
+	if absent(a, ref) {
+		return nil
+	}
+	_, err = p.decode(ref, a)
+	if errors.Is(err, Gone) {
+		return nil
+	}
+	return err
+}

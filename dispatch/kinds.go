@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dispatch
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// endpoint is where objects of a kind are served.
+type endpoint struct {
+	resource   string
+	namespaced bool
+}
+
+// clusterScoped are the built-in kinds without a namespace.
+var clusterScoped = map[schema.GroupKind]bool{
+	{Kind: "Namespace"}:        true,
+	{Kind: "Node"}:             true,
+	{Kind: "PersistentVolume"}: true,
+	{Kind: "ComponentStatus"}:  true,
+	{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}:     true,
+	{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}:   true,
+	{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicy"}:        true,
+	{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicyBinding"}: true,
+	{Group: "admissionregistration.k8s.io", Kind: "MutatingAdmissionPolicy"}:          true,
+	{Group: "admissionregistration.k8s.io", Kind: "MutatingAdmissionPolicyBinding"}:   true,
+	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:                 true,
+	{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}:                 true,
+	{Group: "certificates.k8s.io", Kind: "ClusterTrustBundle"}:                        true,
+	{Group: "flowcontrol.apiserver.k8s.io", Kind: "FlowSchema"}:                       true,
+	{Group: "flowcontrol.apiserver.k8s.io", Kind: "PriorityLevelConfiguration"}:       true,
+	{Group: "internal.apiserver.k8s.io", Kind: "StorageVersion"}:                      true,
+	{Group: "networking.k8s.io", Kind: "IngressClass"}:                                true,
+	{Group: "networking.k8s.io", Kind: "IPAddress"}:                                   true,
+	{Group: "networking.k8s.io", Kind: "ServiceCIDR"}:                                 true,
+	{Group: "node.k8s.io", Kind: "RuntimeClass"}:                                      true,
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:                         true,
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"}:                  true,
+	{Group: "resource.k8s.io", Kind: "DeviceClass"}:                                   true,
+	{Group: "resource.k8s.io", Kind: "DeviceTaintRule"}:                               true,
+	{Group: "resource.k8s.io", Kind: "ResourcePoolStatusRequest"}:                     true,
+	{Group: "resource.k8s.io", Kind: "ResourceSlice"}:                                 true,
+	{Group: "scheduling.k8s.io", Kind: "PriorityClass"}:                               true,
+	{Group: "storage.k8s.io", Kind: "CSIDriver"}:                                      true,
+	{Group: "storage.k8s.io", Kind: "CSINode"}:                                        true,
+	{Group: "storage.k8s.io", Kind: "StorageClass"}:                                   true,
+	{Group: "storage.k8s.io", Kind: "VolumeAttachment"}:                               true,
+	{Group: "storage.k8s.io", Kind: "VolumeAttributesClass"}:                          true,
+	{Group: "storagemigration.k8s.io", Kind: "StorageVersionMigration"}:               true,
+}
+
+// builtin is where a built-in kind is served; it is known without asking.
+func builtin(gvk schema.GroupVersionKind) (endpoint, bool) {
+	crd := gvk == apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition")
+	if !crd && !scheme.Scheme.Recognizes(gvk) {
+		return endpoint{}, false
+	}
+	plural, _ := meta.UnsafeGuessKindToResource(gvk)
+	return endpoint{plural.Resource, !clusterScoped[gvk.GroupKind()]}, true
+}
+
+// path of a kind's collection, or of an object when name is not empty.
+func (e endpoint) path(gv schema.GroupVersion, namespace, name string) string {
+	var b strings.Builder
+	if gv.Group == "" {
+		b.WriteString("/api/")
+	} else {
+		b.WriteString("/apis/" + gv.Group + "/")
+	}
+	b.WriteString(gv.Version)
+	if e.namespaced && namespace != "" {
+		b.WriteString("/namespaces/" + namespace)
+	}
+	b.WriteString("/" + e.resource)
+	if name != "" {
+		b.WriteString("/" + name)
+	}
+	return b.String()
+}
+
+// kinds is what a member says about its custom kinds, read once per group
+// and version, and again when a kind is missing.
+type kinds struct {
+	ask func(ctx context.Context, path string) (status int, body []byte, err error)
+
+	mu    sync.Mutex
+	known map[schema.GroupVersion]*served
+}
+
+type served struct {
+	kinds map[string]endpoint
+	at    time.Time
+}
+
+// fresh is how long a missing kind is believed to be missing, so that a
+// hundred objects of it are one question.
+const fresh = 200 * time.Millisecond
+
+// find returns where a kind is served. The error NotServed is certain: the
+// member said so in a well-formed answer.
+func (k *kinds) find(ctx context.Context, gvk schema.GroupVersionKind) (endpoint, error) {
+	if e, ok := builtin(gvk); ok {
+		return e, nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	gv := gvk.GroupVersion()
+	s := k.known[gv]
+	if s == nil || s.kinds[gvk.Kind].resource == "" && time.Since(s.at) > fresh {
+		read, err := k.read(ctx, gv)
+		if err != nil {
+			return endpoint{}, err
+		}
+		s = &served{read, time.Now()}
+		if k.known == nil {
+			k.known = map[schema.GroupVersion]*served{}
+		}
+		k.known[gv] = s
+	}
+	if e := s.kinds[gvk.Kind]; e.resource != "" {
+		return e, nil
+	}
+	return endpoint{}, notServed(gvk)
+}
+
+// forget has a kind asked for again.
+func (k *kinds) forget(gv schema.GroupVersion) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.known, gv)
+}
+
+func (k *kinds) read(ctx context.Context, gv schema.GroupVersion) (map[string]endpoint, error) {
+	status, body, err := k.ask(ctx, "/apis/"+gv.String())
+	if err != nil {
+		return nil, err
+	}
+	if status == http.StatusNotFound {
+		return nil, k.confirmAbsent(ctx, gv)
+	}
+	var list metav1.APIResourceList
+	if status != http.StatusOK || json.Unmarshal(body, &list) != nil || list.Kind != "APIResourceList" {
+		return nil, refusal(status, nil, body, false)
+	}
+	out := map[string]endpoint{}
+	for _, r := range list.APIResources {
+		if !strings.Contains(r.Name, "/") {
+			out[r.Kind] = endpoint{r.Name, r.Namespaced}
+		}
+	}
+	return out, nil
+}
+
+// confirmAbsent asks for the list of groups: a proxy that answers 404 to
+// everything is not a member without the kind.
+func (k *kinds) confirmAbsent(ctx context.Context, gv schema.GroupVersion) error {
+	status, body, err := k.ask(ctx, "/apis")
+	if err != nil {
+		return err
+	}
+	var list metav1.APIGroupList
+	if status != http.StatusOK || json.Unmarshal(body, &list) != nil || list.Kind != "APIGroupList" {
+		return refusal(status, nil, body, false)
+	}
+	return nil
+}
+
+func notServed(gvk schema.GroupVersionKind) *Error {
+	return &Error{Reason: NotServed, Err: fmt.Errorf("the cluster does not serve %s in %s", gvk.Kind, gvk.GroupVersion())}
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dispatch
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fairlead/fairlead/propagate"
+)
+
+// round is what was read of a member for the creates of one Sync: each kind
+// and namespace once, however many objects are to be created there.
+type round struct {
+	// expect counts the jobs there were for each place when it began.
+	expect map[place]int
+
+	mu    sync.Mutex
+	looks map[place]*look
+}
+
+func newRound(jobs map[propagate.ID]*job) *round {
+	r := &round{expect: map[place]int{}}
+	for id := range jobs {
+		r.expect[placeOf(id)]++
+	}
+	return r
+}
+
+// placeOf is a place without the version.
+func placeOf(id propagate.ID) place {
+	return place{schema.GroupVersionKind{Group: id.Group, Kind: id.Kind}, id.Namespace}
+}
+
+// place is a kind in a namespace.
+type place struct {
+	schema.GroupVersionKind
+	namespace string
+}
+
+type look struct {
+	once  sync.Once
+	found map[propagate.ID]*Found
+	err   error
+}
+
+func (r *round) at(p place) *look {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.looks == nil {
+		r.looks = map[place]*look{}
+	}
+	if r.looks[p] == nil {
+		r.looks[p] = &look{}
+	}
+	return r.looks[p]
+}
+
+// forget has a place that could not be read be read again.
+func (r *round) forget(p place, was *look) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.looks[p] == was {
+		delete(r.looks, p)
+	}
+}
+
+// look returns what stands where an object is to be created, nil when nothing
+// does. A second attempt does not rely on what the first one read.
+func (l *lane) look(m Member, ref Ref) (*Found, error) {
+	l.mu.Lock()
+	if l.round == nil {
+		l.round = newRound(l.jobs)
+	}
+	r := l.round
+	j := l.jobs[ref.ID()]
+	l.mu.Unlock()
+	if j == nil || j.failures > 0 {
+		return m.Get(l.d.ctx, ref)
+	}
+	p := place{ref.GroupVersionKind, ref.Namespace}
+	look := r.at(p)
+	look.once.Do(func() {
+		if r.expect[placeOf(ref.ID())] != 1 {
+			look.found, look.err = l.list(m, p)
+			return
+		}
+		// A list for one is a get.
+		var found *Found
+		if found, look.err = m.Get(l.d.ctx, ref); found != nil {
+			look.found = map[propagate.ID]*Found{ref.ID(): trimmed(*found)}
+		}
+	})
+	if look.err != nil {
+		r.forget(p, look)
+		return nil, look.err
+	}
+	return look.found[ref.ID()], nil
+}
+
+func (l *lane) list(m Member, p place) (map[propagate.ID]*Found, error) {
+	out := map[propagate.ID]*Found{}
+	for found, err := range m.List(l.d.ctx, p.GroupVersionKind, p.namespace) {
+		if err != nil {
+			return nil, err
+		}
+		out[found.ID] = trimmed(found)
+	}
+	return out, nil
+}
+
+// trimmed is what a round needs to remember.
+func trimmed(f Found) *Found {
+	out := &Found{ID: f.ID, UID: f.UID, Deleting: f.Deleting}
+	if f.Ours() {
+		out.Labels = map[string]string{LabelManaged: "true"}
+		out.Annotations = map[string]string{AnnotationDigest: f.Annotations[AnnotationDigest]}
+	}
+	return out
+}
+
+// readMarks lists every place where the fleet has or had objects, and returns
+// those that bear our label.
+func (l *lane) readMarks(m Member, fleet Fleet) (map[propagate.ID]Entry, *round, error) {
+	places := map[place][]propagate.ID{}
+	for id := range fleet.Keys(l.cluster) {
+		want := fleet.Desire(l.cluster, id)
+		if want.Verb == Leave || want.APIVersion == "" {
+			continue
+		}
+		p := place{refTo(id, want.APIVersion).GroupVersionKind, id.Namespace}
+		places[p] = append(places[p], id)
+	}
+	ours, seen := map[propagate.ID]Entry{}, &round{}
+	for p, ids := range places {
+		found, err := l.list(m, p)
+		if errors.Is(err, NotServed) {
+			continue // nothing of the kind can be there
+		}
+		if err != nil {
+			return nil, nil, at(p, err)
+		}
+		for _, id := range ids {
+			if f := found[id]; f != nil && f.Ours() && !f.Deleting {
+				ours[id] = Entry{APIVersion: p.GroupVersion().String(), UID: f.UID, Digest: digestOf(f)}
+			}
+		}
+		look := seen.at(p)
+		look.once.Do(func() { look.found = found })
+	}
+	return ours, seen, nil
+}
+
+// at adds to an error what was being listed.
+func at(p place, err error) error {
+	var e *Error
+	if !errors.As(err, &e) || e.Reason.ofMember() {
+		return err
+	}
+	out := *e
+	if p.namespace == "" {
+		out.Err = fmt.Errorf("%s: %w", p.Kind, e.Err)
+	} else {
+		out.Err = fmt.Errorf("%s in %s: %w", p.Kind, p.namespace, e.Err)
+	}
+	return &out
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dispatch
+
+import (
+	"errors"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var namespaceKind = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
+
+// namespaces are those that a member is known to have. They are read when the
+// first namespaced object is to be created, and not again.
+type namespaces struct {
+	// making is held while a namespace is made, so that a hundred objects
+	// that need it make it once.
+	making sync.Mutex
+	have   map[string]bool // nil: not read yet; guarded by lane.mu
+	// unread: we may not list namespaces, so one counts as there until the
+	// member says otherwise.
+	unread  bool
+	missing map[string]bool
+}
+
+// keepsNamespaces is implemented by a Member whose cluster makes its
+// namespaces itself, or cannot be asked for them.
+type keepsNamespaces interface{ keepsNamespaces() }
+
+// ensureNamespace creates a namespace that the member lacks, from the fleet's
+// document if there is one.
+func (l *lane) ensureNamespace(m Member, fleet Fleet, name string) error {
+	inner := m
+	if dry, ok := m.(dryRun); ok {
+		inner = dry.Member
+	}
+	if _, ok := inner.(keepsNamespaces); ok || name == "" {
+		return nil
+	}
+	if l.hasNamespace(name) {
+		return nil
+	}
+	l.namespaces.making.Lock()
+	defer l.namespaces.making.Unlock()
+	if err := l.readNamespaces(m); err != nil {
+		return err
+	}
+	if l.hasNamespace(name) {
+		return nil
+	}
+	doc := fleet.Namespace(l.cluster, name)
+	if doc == nil {
+		doc = identity(Ref{namespaceKind, "", name})
+		doc["metadata"].(map[string]any)["labels"] = map[string]any{LabelManaged: "true"}
+	}
+	_, err := m.Apply(l.d.ctx, doc, ApplyOptions{})
+	if err != nil && !errors.Is(err, Foreign) {
+		return err
+	}
+	l.haveNamespace(name)
+	return nil
+}
+
+func (l *lane) readNamespaces(m Member) error {
+	l.mu.Lock()
+	read := l.namespaces.have != nil
+	l.mu.Unlock()
+	if read {
+		return nil
+	}
+	have, unread := map[string]bool{}, false
+	for found, err := range m.List(l.d.ctx, namespaceKind, "") {
+		if errors.Is(err, Forbidden) {
+			unread = true
+			break
+		}
+		if err != nil {
+			return err
+		}
+		have[found.ID.Name] = true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.namespaces.have, l.namespaces.unread, l.namespaces.missing = have, unread, nil
+	return nil
+}
+
+func (l *lane) hasNamespace(name string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := &l.namespaces
+	return n.have[name] || n.have != nil && n.unread && !n.missing[name]
+}
+
+func (l *lane) haveNamespace(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.namespaces.missing, name)
+	if l.namespaces.have != nil {
+		l.namespaces.have[name] = true
+	}
+}
+
+// missNamespace notes that a namespace turned out to be absent.
+func (l *lane) missNamespace(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.namespaces.have, name)
+	if l.namespaces.missing == nil {
+		l.namespaces.missing = map[string]bool{}
+	}
+	l.namespaces.missing[name] = true
+}
