@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-billy/v5/osfs"
+	git "github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/storage/filesystem"
+)
+
+// Init makes an empty bare repository at dir whose HEAD is branch.
+func Init(dir, branch string) (*Repo, error) {
+	_, err := git.PlainInitWithOptions(dir, &git.PlainInitOptions{
+		Bare:        true,
+		InitOptions: git.InitOptions{DefaultBranch: plumbing.NewBranchReferenceName(branch)},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("repository %s: %w", dir, err)
+	}
+	return Open(dir)
+}
+
+// Edit is a change of a branch: an edit of the fleet is a commit.
+type Edit struct {
+	Branch  string
+	Message string
+	// Author is a name and a mail address; When is also when it is committed.
+	Author, Mail string
+	When         time.Time
+	// Files by path; nil removes one, and so goes a directory without files.
+	Files map[string][]byte
+}
+
+// Apply commits an edit on top of its branch, which it makes when it is not
+// there, and returns the commit's hash. The work tree is left alone.
+func (r *Repo) Apply(e Edit) (string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w := &writer{filesystem.NewStorage(osfs.New(r.common, osfs.WithBoundOS()), cache.NewObjectLRUDefault())}
+	name := plumbing.NewBranchReferenceName(e.Branch)
+	c := &object.Commit{Message: e.Message}
+	c.Author = object.Signature{Name: e.Author, Email: e.Mail, When: e.When}
+	c.Committer = c.Author
+	var parentTree plumbing.Hash
+	old, err := w.store.Reference(name)
+	if err == nil {
+		parent, err := object.GetCommit(w.store, old.Hash())
+		if err != nil {
+			return "", fmt.Errorf("branch %s: %w", e.Branch, err)
+		}
+		c.ParentHashes, parentTree = []plumbing.Hash{parent.Hash}, parent.TreeHash
+	}
+	if c.TreeHash, err = w.tree(parentTree, e.Files); err != nil {
+		return "", fmt.Errorf("edit of %s: %w", e.Branch, err)
+	}
+	hash, err := w.put(c)
+	if err != nil {
+		return "", fmt.Errorf("edit of %s: %w", e.Branch, err)
+	}
+	if err := w.store.CheckAndSetReference(plumbing.NewHashReference(name, hash), old); err != nil {
+		return "", fmt.Errorf("branch %s: %w", e.Branch, err)
+	}
+	return hash.String(), nil
+}
+
+type writer struct{ store *filesystem.Storage }
+
+// tree writes a tree: an older one, if any, with files edited.
+func (w *writer) tree(old plumbing.Hash, files map[string][]byte) (plumbing.Hash, error) {
+	entries := map[string]object.TreeEntry{}
+	if !old.IsZero() {
+		t, err := object.GetTree(w.store, old)
+		if err != nil {
+			return plumbing.ZeroHash, err
+		}
+		for _, e := range t.Entries {
+			entries[e.Name] = e
+		}
+	}
+	below := map[string]map[string][]byte{}
+	for name, content := range files {
+		dir, rest, nested := strings.Cut(path.Clean(name), "/")
+		switch {
+		case !validName(dir):
+			return plumbing.ZeroHash, fmt.Errorf("invalid path %q", name)
+		case nested:
+			if below[dir] == nil {
+				below[dir] = map[string][]byte{}
+			}
+			below[dir][rest] = content
+		case content == nil:
+			delete(entries, dir)
+		default:
+			hash, err := w.blob(content)
+			if err != nil {
+				return plumbing.ZeroHash, err
+			}
+			entries[dir] = object.TreeEntry{Name: dir, Mode: filemode.Regular, Hash: hash}
+		}
+	}
+	for dir, files := range below {
+		var was plumbing.Hash
+		if e, ok := entries[dir]; ok && e.Mode == filemode.Dir {
+			was = e.Hash
+		}
+		hash, err := w.tree(was, files)
+		if err != nil {
+			return plumbing.ZeroHash, err
+		}
+		entries[dir] = object.TreeEntry{Name: dir, Mode: filemode.Dir, Hash: hash}
+		if hash == emptyTree {
+			delete(entries, dir)
+		}
+	}
+	t := &object.Tree{Entries: slices.Collect(maps.Values(entries))}
+	slices.SortFunc(t.Entries, func(a, b object.TreeEntry) int { return strings.Compare(sortName(a), sortName(b)) })
+	return w.put(t)
+}
+
+// emptyTree is the hash of a tree without entries.
+var emptyTree = plumbing.NewHash("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
+
+// sortName is how git orders a tree: a directory as if it ended in a slash.
+func sortName(e object.TreeEntry) string {
+	if e.Mode == filemode.Dir {
+		return e.Name + "/"
+	}
+	return e.Name
+}
+
+type encoder interface {
+	Encode(plumbing.EncodedObject) error
+}
+
+func (w *writer) put(o encoder) (plumbing.Hash, error) {
+	encoded := w.store.NewEncodedObject()
+	if err := o.Encode(encoded); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	return w.store.SetEncodedObject(encoded)
+}
+
+func (w *writer) blob(content []byte) (plumbing.Hash, error) {
+	encoded := w.store.NewEncodedObject()
+	encoded.SetType(plumbing.BlobObject)
+	out, err := encoded.Writer()
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	if _, err := out.Write(content); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	if err := out.Close(); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	return w.store.SetEncodedObject(encoded)
+}
