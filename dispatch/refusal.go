@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -75,14 +76,18 @@ func reasonOf(code int, s metav1.Status) Reason {
 		return NotServed
 	case http.StatusConflict:
 		return conflictOf(s)
+	case http.StatusUnprocessableEntity:
+		if otherUID(s) {
+			return Gone
+		}
+		return Invalid
 	case http.StatusGone:
 		return expired
 	case http.StatusTooManyRequests:
 		return Throttled
 	}
 	switch {
-	case code >= 500 && strings.Contains(s.Message, "failed to create typed patch object"):
-		// What a server says of a field that it does not know.
+	case code == http.StatusInternalServerError && misshapen(s.Message):
 		return Invalid
 	case code >= 500:
 		return Unavailable
@@ -90,15 +95,30 @@ func reasonOf(code int, s metav1.Status) Reason {
 	return Invalid
 }
 
+// misshapen reports whether a server's "internal error" is about a manifest
+// that does not fit its kind: an unknown field, or a value of another type.
+func misshapen(message string) bool {
+	return strings.HasPrefix(message, "failed to create typed patch object") ||
+		strings.HasPrefix(message, "failed to convert new object")
+}
+
 // conflictOf tells the four things apart for which a server answers 409.
 func conflictOf(s metav1.Status) Reason {
 	switch {
 	case hasCause(s, metav1.CauseTypeFieldManagerConflict):
 		return Foreign
-	case strings.Contains(s.Message, "UID in precondition"), strings.Contains(s.Message, "uid mismatch"):
+	case strings.Contains(s.Message, "UID in the precondition"), strings.Contains(s.Message, "UID in precondition"),
+		strings.Contains(s.Message, "uid mismatch"):
 		return Gone
 	}
 	return Conflict
+}
+
+// otherUID reports whether the UID that we named is not the object's.
+func otherUID(s metav1.Status) bool {
+	return s.Details != nil && slices.ContainsFunc(s.Details.Causes, func(c metav1.StatusCause) bool {
+		return c.Field == "metadata.uid"
+	})
 }
 
 func hasCause(s metav1.Status, t metav1.CauseType) bool {

@@ -1,0 +1,751 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dispatchtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	"github.com/fairlead/fairlead/dispatch"
+	"github.com/fairlead/fairlead/propagate"
+)
+
+// Run tells every story on the server that config reaches as its
+// administrator. They share it.
+func Run(t *testing.T, open func(t *testing.T) *rest.Config) {
+	cfg := open(t)
+	for _, story := range []struct {
+		name string
+		tell func(*world)
+	}{
+		{"create, update, nothing", createUpdateNothing},
+		{"a field that left the template leaves the object", removedField},
+		{"lists are merged by key", listsByKey},
+		{"a hand edit is overruled", handEdit},
+		{"what others added stays", othersStay},
+		{"a foreign object is reported", foreign},
+		{"a foreign object that is identical is reported", foreignIdentical},
+		{"a foreign object that comes in between is left as it was", foreignRace},
+		{"overwrite adopts what kubectl create made", overwriteCreate},
+		{"overwrite adopts what kubectl apply made", overwriteApply},
+		{"overwrite leaves finalizers alone", overwriteFinalizers},
+		{"release leaves what others own", release},
+		{"release where we are the only manager", releaseOnly},
+		{"released, then overwritten", releaseAndBack},
+		{"delete, and again", deleted},
+		{"an object of another UID is not deleted", otherUID},
+		{"an object that was replaced is not updated", replaced},
+		{"protective marks turn a delete into a release", protected},
+		{"a missing namespace is created once, from the fleet's document", missingNamespace},
+		{"a missing namespace without a document", bareNamespace},
+		{"a namespace that goes later", namespaceGoes},
+		{"a definition and its resource at once", definitionFirst},
+		{"a kind that is not served, then is", servedLater},
+		{"a dry run sends nothing", dryRun},
+		{"a lost inventory costs lists and no write", lostInventory},
+		{"a lost acknowledgement costs no second write", lostAcknowledgement},
+		{"a lost answer costs one repetition", lostAnswer},
+		{"hold and leave send nothing", holdAndLeave},
+		{"a template that the server refuses", invalid},
+		{"a secret is never quoted", secret},
+		{"a member that must be known", onlyKnown},
+	} {
+		t.Run(strings.ReplaceAll(story.name, " ", "-"), func(t *testing.T) { story.tell(newWorld(t, cfg)) })
+	}
+}
+
+const settings = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: NS}
+data: {colour: red, size: small}
+`
+
+const web = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: NS}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - name: web
+        image: example.com/web:1
+        env: [{name: A, value: "1"}, {name: B, value: "2"}]
+        ports: [{containerPort: 80, name: http}, {containerPort: 81, name: admin}]
+      - name: sidecar
+        image: example.com/sidecar:1
+`
+
+func apply(o map[string]any) Work     { return Work{Verb: dispatch.Apply, Object: o} }
+func overwrite(o map[string]any) Work { return Work{Verb: dispatch.Apply, Object: o, Overwrite: true} }
+func remove(o map[string]any) Work    { return Work{Verb: dispatch.Delete, Object: o} }
+func let(o map[string]any) Work       { return Work{Verb: dispatch.Release, Object: o} }
+
+func createUpdateNothing(w *world) {
+	w.namespace()
+	o := w.object(settings)
+	w.must(apply(o))
+	w.sent("2 GET, 1 PATCH") // the marks, the namespaces; what was read at contact serves the create
+	w.same("data", field(w.live(o), "data"), o["data"])
+	w.same("label", w.live(o).GetLabels()[dispatch.LabelManaged], "true")
+
+	o = w.object(strings.Replace(settings, "red", "blue", 1))
+	w.must(apply(o))
+	w.sent("1 PATCH")
+	w.same("data", field(w.live(o), "data"), o["data"])
+
+	w.must(apply(o))
+	w.sent("nothing")
+	w.restart()
+	w.must(apply(o))
+	w.sent("nothing")
+
+	second := w.object(strings.Replace(settings, "name: settings", "name: more", 1))
+	w.must(apply(second))
+	w.sent("2 GET, 1 PATCH") // the object's place, the namespaces of a new process
+	third := w.object(strings.Replace(settings, "name: settings", "name: most", 1))
+	w.must(apply(third))
+	w.sent("1 GET, 1 PATCH")
+}
+
+func removedField(w *world) {
+	w.namespace()
+	o := w.object(settings)
+	w.must(apply(o))
+	o = w.object(strings.Replace(settings, ", size: small", "", 1))
+	w.must(apply(o))
+	w.same("data", field(w.live(o), "data"), map[string]any{"colour": "red"})
+}
+
+func listsByKey(w *world) {
+	w.namespace()
+	w.must(apply(w.object(web)))
+	changed := strings.Replace(web, `{name: A, value: "1"}, `, "", 1)
+	changed = strings.Replace(changed, "{containerPort: 80, name: http}, ", "", 1)
+	changed = strings.Replace(changed, "web:1", "web:2", 1)
+	o := w.object(changed)
+	w.must(apply(o))
+	list := field(w.live(o), "spec", "template", "spec", "containers").([]any)
+	if len(list) != 2 {
+		w.t.Fatalf("%d containers, want 2", len(list))
+	}
+	first := list[0].(map[string]any)
+	w.same("image", first["image"], "example.com/web:2")
+	w.same("env", first["env"], []any{map[string]any{"name": "B", "value": "2"}})
+	ports := first["ports"].([]any)
+	if len(ports) != 1 || ports[0].(map[string]any)["name"] != "admin" {
+		w.t.Errorf("ports are %s", text(ports))
+	}
+}
+
+func handEdit(w *world) {
+	w.namespace()
+	o := w.object(settings)
+	w.must(apply(o))
+	w.edit("kubectl-edit", o, func(u *unstructured.Unstructured) {
+		_ = unstructured.SetNestedField(u.Object, "green", "data", "colour")
+	})
+	o = w.object(strings.Replace(settings, "small", "large", 1))
+	w.counter.take()
+	w.must(apply(o))
+	w.sent("1 PATCH")
+	w.same("data", field(w.live(o), "data"), map[string]any{"colour": "red", "size": "large"})
+}
+
+func othersStay(w *world) {
+	w.namespace()
+	o := w.object(settings)
+	w.must(apply(o))
+	w.edit("their-operator", o, func(u *unstructured.Unstructured) {
+		_ = unstructured.SetNestedField(u.Object, "theirs", "data", "extra")
+	})
+	o = w.object(strings.Replace(settings, "small", "large", 1))
+	w.must(apply(o))
+	w.same("data", field(w.live(o), "data"), map[string]any{"colour": "red", "size": "large", "extra": "theirs"})
+}
+
+func (w *world) isForeign(o dispatch.Outcome) {
+	w.t.Helper()
+	if !errors.Is(o.Err, dispatch.Foreign) || !o.Final {
+		w.t.Errorf("outcome %v (final %v), want a final Foreign", o.Err, o.Final)
+	}
+	if !strings.Contains(o.Err.Error(), "already exists in the cluster and is not ours: set conflictResolution: Overwrite to adopt it") {
+		w.t.Errorf("it reads %q", o.Err)
+	}
+}
+
+func foreign(w *world) {
+	w.namespace()
+	before := w.create("kubectl-create", w.object(strings.Replace(settings, "red", "grey", 1)))
+	o := w.object(settings)
+	w.isForeign(w.only(w.want(apply(o))))
+	w.sent("1 GET")
+	w.same("object", w.live(o).Object, before.Object)
+	if e, ok := w.entry(ID(o)); ok && e.UID != "" {
+		w.t.Errorf("the inventory has %v", e)
+	}
+}
+
+func foreignIdentical(w *world) {
+	w.namespace()
+	before := w.create("kubectl-create", w.object(settings))
+	o := w.object(settings)
+	w.isForeign(w.only(w.want(apply(o))))
+	w.same("object", w.live(o).Object, before.Object)
+}
+
+// The object appears after we looked, and before we apply.
+func foreignRace(w *world) {
+	w.namespace()
+	for _, colour := range []string{"grey", "red"} {
+		o := w.object(strings.Replace(settings, "name: settings", "name: settings-"+colour, 1))
+		var before *unstructured.Unstructured
+		w.counter.hook(nil, func(r *http.Request) {
+			if r.Method == http.MethodPatch && before == nil {
+				other := w.object(strings.Replace(settings, "name: settings", "name: settings-"+colour, 1))
+				_ = unstructured.SetNestedField(other, colour, "data", "colour")
+				_ = unstructured.SetNestedField(other, "theirs", "data", "extra")
+				before = w.create("kubectl-create", other)
+			}
+		})
+		w.isForeign(w.only(w.want(apply(o))))
+		w.counter.hook(nil, nil)
+		after := w.live(o)
+		w.same("data", field(after, "data"), field(before, "data"))
+		w.same("labels", after.GetLabels(), before.GetLabels())
+		w.same("annotations", after.GetAnnotations(), before.GetAnnotations())
+		for _, m := range after.GetManagedFields() {
+			if m.Manager == dispatch.Manager {
+				w.t.Errorf("we manage %s", m.FieldsV1.GetRawString())
+			}
+		}
+		w.must(Work{Verb: dispatch.Leave, Object: o})
+	}
+}
+
+func overwriteCreate(w *world) {
+	w.namespace()
+	theirs := w.object(strings.Replace(settings, "red", "grey", 1))
+	_ = unstructured.SetNestedField(theirs, "theirs", "data", "extra")
+	w.create("kubectl-create", theirs)
+	o := w.object(settings)
+	w.must(overwrite(o))
+	w.same("data", field(w.live(o), "data"), o["data"])
+	w.same("label", w.live(o).GetLabels()[dispatch.LabelManaged], "true")
+	w.counter.take()
+	o = w.object(strings.Replace(settings, "red", "blue", 1))
+	w.must(overwrite(o))
+	w.sent("1 PATCH")
+	w.same("data", field(w.live(o), "data"), o["data"])
+}
+
+func overwriteApply(w *world) {
+	w.namespace()
+	theirs := w.object(strings.Replace(web, "- name: sidecar", "- name: theirs", 1))
+	last, err := json.Marshal(theirs)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+	_ = unstructured.SetNestedField(theirs, string(last), "metadata", "annotations", lastApplied)
+	w.create("kubectl-client-side-apply", theirs)
+	w.edit("kube-controller-manager", theirs, func(u *unstructured.Unstructured) {
+		_ = unstructured.SetNestedField(u.Object, int64(1), "status", "observedGeneration")
+	}, "status")
+	o := w.object(web)
+	w.must(overwrite(o))
+	live := w.live(o)
+	if _, ok := live.GetAnnotations()[lastApplied]; ok {
+		w.t.Errorf("%s is still there", lastApplied)
+	}
+	var names []any
+	for _, c := range field(live, "spec", "template", "spec", "containers").([]any) {
+		names = append(names, c.(map[string]any)["name"])
+	}
+	w.same("containers", names, []any{"web", "sidecar"})
+	w.same("status", field(live, "status", "observedGeneration"), int64(1))
+}
+
+func overwriteFinalizers(w *world) {
+	w.namespace()
+	theirs := w.object(settings)
+	_ = unstructured.SetNestedStringSlice(theirs, []string{"example.com/theirs"}, "metadata", "finalizers")
+	w.create("kubectl-create", theirs)
+	o := w.object(settings)
+	w.must(overwrite(o))
+	w.same("finalizers", w.live(o).GetFinalizers(), []string{"example.com/theirs"})
+	w.edit("kubectl-edit", o, func(u *unstructured.Unstructured) { u.SetFinalizers(nil) })
+}
+
+// withoutVersion is an object without what every write changes.
+func withoutVersion(u *unstructured.Unstructured) map[string]any {
+	u = u.DeepCopy()
+	u.SetResourceVersion("")
+	return u.Object
+}
+
+func release(w *world) {
+	w.namespace()
+	o := w.object(settings)
+	_ = unstructured.SetNestedField(o, "shop", "metadata", "labels", "team")
+	w.must(apply(o))
+	w.edit("their-operator", o, func(u *unstructured.Unstructured) {
+		_ = unstructured.SetNestedField(u.Object, "theirs", "data", "extra")
+		_ = unstructured.SetNestedField(u.Object, "theirs", "metadata", "annotations", "example.com/theirs")
+	})
+	before := w.live(o)
+	w.counter.take()
+	w.must(let(o))
+	w.sent("1 GET, 1 PATCH")
+	after := w.live(o)
+
+	want := before.DeepCopy()
+	labels, annotations := want.GetLabels(), want.GetAnnotations()
+	delete(labels, dispatch.LabelManaged)
+	for key := range annotations {
+		if strings.HasPrefix(key, "fairlead.dev/") {
+			delete(annotations, key)
+		}
+	}
+	want.SetLabels(labels)
+	want.SetAnnotations(annotations)
+	var others []metav1.ManagedFieldsEntry
+	for _, m := range want.GetManagedFields() {
+		if m.Manager != dispatch.Manager {
+			others = append(others, m)
+		}
+	}
+	want.SetManagedFields(others)
+	w.same("object", withoutVersion(after), withoutVersion(want))
+	if _, ok := w.entry(ID(o)); ok {
+		w.t.Error("it is still in the inventory")
+	}
+	w.must(let(o))
+	w.sent("nothing")
+}
+
+func releaseOnly(w *world) {
+	w.namespace()
+	o := w.object(settings)
+	w.must(apply(o))
+	before := w.live(o)
+	w.must(let(o))
+	after := w.live(o)
+	w.same("managers", len(after.GetManagedFields()), 0)
+	w.same("labels", len(after.GetLabels()), 0)
+	w.same("annotations", len(after.GetAnnotations()), 0)
+	w.same("data", field(after, "data"), field(before, "data"))
+	w.same("uid", after.GetUID(), before.GetUID())
+}
+
+func releaseAndBack(w *world) {
+	w.namespace()
+	o := w.object(settings)
+	w.must(apply(o))
+	w.must(let(o))
+	w.isForeign(w.only(w.want(apply(o))))
+	o = w.object(strings.Replace(settings, ", size: small", "", 1))
+	w.must(overwrite(o))
+	w.same("data", field(w.live(o), "data"), o["data"])
+}
+
+func deleted(w *world) {
+	w.namespace()
+	o := w.object(settings)
+	w.must(apply(o))
+	w.counter.take()
+	w.must(remove(o))
+	w.sent("1 GET, 1 DELETE")
+	w.gone(o)
+	w.must(remove(o))
+	w.sent("nothing")
+
+	w.must(apply(o))
+	if err := w.resource(o).Delete(context.Background(), "settings", metav1.DeleteOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.must(remove(o))
+	if _, ok := w.entry(ID(o)); ok {
+		w.t.Error("it is still in the inventory")
+	}
+}
+
+func otherUID(w *world) {
+	w.namespace()
+	o := w.object(settings)
+	w.must(apply(o))
+	if err := w.resource(o).Delete(context.Background(), "settings", metav1.DeleteOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.create("kubectl-create", w.object(settings))
+	w.must(remove(o))
+	if w.live(o) == nil {
+		w.t.Error("an object that is not ours was deleted")
+	}
+	ref := dispatch.Ref{GroupVersionKind: w.live(o).GroupVersionKind(), Namespace: w.ns, Name: "settings"}
+	if err := w.member.Delete(context.Background(), ref, "00000000-0000-0000-0000-000000000000"); err != nil {
+		w.t.Errorf("delete with another UID: %v", err)
+	}
+	if w.live(o) == nil {
+		w.t.Error("the precondition does not hold")
+	}
+}
+
+func replaced(w *world) {
+	w.namespace()
+	o := w.object(settings)
+	w.must(apply(o))
+	if err := w.resource(o).Delete(context.Background(), "settings", metav1.DeleteOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	o = w.object(strings.Replace(settings, "red", "blue", 1))
+	w.must(apply(o)) // it is made again
+	w.same("data", field(w.live(o), "data"), o["data"])
+
+	if err := w.resource(o).Delete(context.Background(), "settings", metav1.DeleteOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	before := w.create("kubectl-create", w.object(settings))
+	o = w.object(strings.Replace(settings, "red", "green", 1))
+	w.isForeign(w.only(w.want(apply(o))))
+	w.same("object", w.live(o).Object, before.Object)
+}
+
+func protected(w *world) {
+	w.namespace()
+	for name, mark := range map[string][2]string{
+		"flux":    {"kustomize.toolkit.fluxcd.io/prune", "Disabled"},
+		"argo":    {"argocd.argoproj.io/sync-options", "Replace=true, Delete=false"},
+		"helm":    {"helm.sh/resource-policy", "keep"},
+		"karmada": {"resourcetemplate.karmada.io/deletion-protected", "Always"},
+	} {
+		o := w.object(strings.Replace(settings, "name: settings", "name: "+name, 1))
+		w.must(apply(o))
+		field := "annotations"
+		if name == "karmada" {
+			field = "labels"
+		}
+		w.edit("kubectl-edit", o, func(u *unstructured.Unstructured) {
+			_ = unstructured.SetNestedField(u.Object, mark[1], "metadata", field, mark[0])
+		})
+		w.must(remove(o))
+		live := w.live(o)
+		if live == nil {
+			w.t.Fatalf("%s: it was deleted", name)
+		}
+		if live.GetLabels()[dispatch.LabelManaged] != "" {
+			w.t.Errorf("%s: it was not released", name)
+		}
+		var note string
+		for _, outcome := range w.d.Outcomes() {
+			if outcome.ID == ID(o) {
+				note = outcome.Note
+			}
+		}
+		w.same("note", note, "kept in the cluster because of "+mark[0])
+	}
+}
+
+func missingNamespace(w *world) {
+	w.docs = []map[string]any{w.object(`
+apiVersion: v1
+kind: Namespace
+metadata: {name: NS, labels: {pod-security.kubernetes.io/enforce: restricted}}
+`)}
+	var works []Work
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		works = append(works, apply(w.object(strings.Replace(settings, "name: settings", "name: "+name, 1))))
+	}
+	w.must(works...)
+	w.sent("2 GET, 6 PATCH")
+	labels := w.live(w.docs[0]).GetLabels()
+	w.same("enforce", labels["pod-security.kubernetes.io/enforce"], "restricted")
+	w.same("managed", labels[dispatch.LabelManaged], "true")
+}
+
+func bareNamespace(w *world) {
+	w.must(apply(w.object(settings)))
+	ns := Object("{apiVersion: v1, kind: Namespace, metadata: {name: " + w.ns + "}}")
+	w.same("managed", w.live(ns).GetLabels()[dispatch.LabelManaged], "true")
+	// It is not a template, so it stays when what needed it goes.
+	w.must(remove(w.object(settings)))
+	if w.live(ns).GetDeletionTimestamp() != nil {
+		w.t.Error("the namespace is being deleted")
+	}
+}
+
+// The namespace is believed to be there, and is not.
+func namespaceGoes(w *world) {
+	first := w.object(strings.ReplaceAll(settings, "NS", "NS-x"))
+	ns := Object("{apiVersion: v1, kind: Namespace, metadata: {name: " + w.ns + "-x}}")
+	w.must(apply(first))
+	if err := w.resource(ns).Delete(context.Background(), w.ns+"-x", metav1.DeleteOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.finalize(ns)
+	w.must(apply(w.object(strings.Replace(strings.ReplaceAll(settings, "NS", "NS-x"), "name: settings", "name: more", 1))))
+	if w.live(ns) == nil {
+		w.t.Error("the namespace was not made again")
+	}
+}
+
+// finalize is the end of a namespace where no controller sees to it.
+func (w *world) finalize(ns map[string]any) {
+	w.t.Helper()
+	for _, kind := range []string{"ConfigMap"} {
+		list := w.resource(Object("{apiVersion: v1, kind: " + kind + ", metadata: {name: x, namespace: " + ID(ns).Name + "}}"))
+		if err := list.DeleteCollection(context.Background(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	live := w.live(ns)
+	if live == nil {
+		return
+	}
+	unstructured.RemoveNestedField(live.Object, "spec", "finalizers")
+	if _, err := w.resource(ns).Update(context.Background(), live, metav1.UpdateOptions{}, "finalize"); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+const definition = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: ships.NS.example.com}
+spec:
+  group: NS.example.com
+  scope: Namespaced
+  names: {kind: Ship, listKind: ShipList, plural: ships, singular: ship}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`
+
+const ship = `
+apiVersion: NS.example.com/v1
+kind: Ship
+metadata: {name: SHIP, namespace: NS}
+spec: {cargo: [tea, silk]}
+`
+
+func definitionFirst(w *world) {
+	w.namespace()
+	a, b := w.object(strings.Replace(ship, "SHIP", "a", 1)), w.object(strings.Replace(ship, "SHIP", "b", 1))
+	w.must(apply(a), apply(b), apply(w.object(definition)))
+	w.same("cargo", field(w.live(a), "spec", "cargo"), []any{"tea", "silk"})
+
+	a = w.object(strings.Replace(strings.Replace(ship, "SHIP", "a", 1), "tea, ", "", 1))
+	w.counter.take()
+	w.must(apply(a))
+	w.sent("1 PATCH")
+	w.same("cargo", field(w.live(a), "spec", "cargo"), []any{"silk"})
+
+	w.must(remove(a), remove(b), remove(w.object(definition)))
+	w.gone(w.object(definition))
+}
+
+func servedLater(w *world) {
+	w.namespace()
+	a := w.object(strings.Replace(ship, "SHIP", "a", 1))
+	ok := w.object(settings)
+	fleet := Fleet(Works{cluster: {apply(a), apply(ok)}})
+	if err := w.d.Sync(fleet, fleet.Changed(), dispatch.SyncOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.until("the rest is applied", func() bool { return w.live(ok) != nil })
+	w.until("the kind is missed", func() bool {
+		for _, o := range w.d.Outcomes() {
+			if errors.Is(o.Err, dispatch.NotServed) && !o.Final && o.ID == ID(a) {
+				return true
+			}
+		}
+		return false
+	})
+	w.create("kubectl-create", w.object(definition))
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if left := w.d.Wait(ctx); len(left) != 0 {
+		w.t.Fatalf("left: %v", left[0].Err)
+	}
+	if w.live(a) == nil {
+		w.t.Error("the resource was not applied")
+	}
+}
+
+func dryRun(w *world) {
+	w.namespace()
+	w.d.SetMember(cluster, dispatch.DryRun(w.member))
+	o := w.object(settings)
+	w.must(apply(o))
+	if w.live(o) != nil {
+		w.t.Error("it was applied")
+	}
+	w.same("inventory", len(w.inventory.Entries(cluster)), 0)
+	w.sent("2 GET")
+}
+
+func lostInventory(w *world) {
+	w.namespace()
+	o, d := w.object(settings), w.object(web)
+	stale := w.object(strings.Replace(settings, "name: settings", "name: stale", 1))
+	w.must(apply(o), apply(d), apply(stale))
+	uid := w.live(o).GetUID()
+
+	w.inventory = &Inventory{}
+	w.restart()
+	w.counter.take()
+	w.must()
+	w.sent("2 GET") // ConfigMaps and Deployments of the namespace
+	e, _ := w.entry(ID(o))
+	w.same("entry", e, dispatch.Entry{APIVersion: "v1", UID: uid, Digest: Digest(o)})
+
+	w.inventory = &Inventory{}
+	w.restart()
+	w.must(remove(stale), apply(w.object(strings.Replace(settings, "red", "blue", 1))))
+	w.sent("3 GET, 1 PATCH, 1 DELETE")
+}
+
+// The process ends between the answer and the inventory.
+func lostAcknowledgement(w *world) {
+	w.namespace()
+	o := w.object(settings)
+	w.must(apply(o))
+	version := w.live(o).GetResourceVersion()
+	w.inventory = &Inventory{}
+	if err := w.inventory.Save(map[string]map[propagate.ID]*dispatch.Entry{cluster: {ID(o): {APIVersion: "v1"}}}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.restart()
+	w.counter.take()
+	w.must()
+	w.sent("1 GET")
+	w.same("version", w.live(o).GetResourceVersion(), version)
+}
+
+func lostAnswer(w *world) {
+	w.namespace()
+	o := w.object(settings)
+	lost := 0
+	w.counter.hook(func(r *http.Request) bool {
+		if r.Method != http.MethodPatch || lost > 0 {
+			return false
+		}
+		lost++
+		return true
+	}, nil)
+	w.must(apply(o))
+	w.counter.hook(nil, nil)
+	w.same("lost", lost, 1)
+	w.same("data", field(w.live(o), "data"), o["data"])
+	if got := w.counter.take(); !strings.HasSuffix(got, "2 PATCH") && !strings.HasSuffix(got, "1 PATCH") {
+		w.t.Errorf("sent %s", got)
+	}
+}
+
+func holdAndLeave(w *world) {
+	w.namespace()
+	o := w.object(settings)
+	w.must(apply(o))
+	w.counter.take()
+	other := w.object(strings.Replace(settings, "red", "blue", 1))
+	w.must(Work{Verb: dispatch.Hold, Object: other})
+	w.must(Work{Verb: dispatch.Leave, Object: other})
+	w.sent("nothing")
+	w.must(apply(other))
+	w.sent("1 PATCH")
+}
+
+func invalid(w *world) {
+	w.namespace()
+	bad := w.object(web)
+	_ = unstructured.SetNestedField(bad, "one", "spec", "unheardOf")
+	ok := w.object(settings)
+	outcome := w.only(w.want(apply(bad), apply(ok)))
+	if !errors.Is(outcome.Err, dispatch.Invalid) || !outcome.Final || outcome.ID != ID(bad) {
+		w.t.Errorf("outcome %v, final %v", outcome.Err, outcome.Final)
+	}
+	prefix := "apply Deployment " + w.ns + "/web on eu-1: "
+	if !strings.HasPrefix(outcome.Err.Error(), prefix) || !strings.Contains(outcome.Err.Error(), "unheardOf") {
+		w.t.Errorf("it reads %q", outcome.Err)
+	}
+	w.must(apply(w.object(web)))
+
+	changed := w.object(strings.ReplaceAll(web, "app: web", "app: other"))
+	outcome = w.only(w.want(apply(changed)))
+	if !errors.Is(outcome.Err, dispatch.Invalid) || !outcome.Final {
+		w.t.Errorf("an immutable selector: %v, final %v", outcome.Err, outcome.Final)
+	}
+}
+
+func secret(w *world) {
+	w.namespace()
+	const canary = "canary-4711"
+	o := w.object(`
+apiVersion: v1
+kind: Secret
+metadata: {name: keys, namespace: NS}
+data: {password: ` + canary + `}
+`)
+	outcome := w.only(w.want(apply(o)))
+	if outcome.Err == nil || strings.Contains(outcome.Err.Error(), canary) {
+		w.t.Errorf("it reads %q", outcome.Err)
+	}
+	if !errors.Is(outcome.Err, dispatch.Invalid) {
+		w.t.Errorf("outcome %v", outcome.Err)
+	}
+}
+
+func onlyKnown(w *world) {
+	w.namespace()
+	o := w.object(settings)
+	fleet := Fleet(Works{cluster: {apply(o)}})
+	held := func() {
+		w.t.Helper()
+		if err := w.d.Sync(fleet, fleet.Changed(), dispatch.SyncOptions{OnlyKnown: true}); err != nil {
+			w.t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if left := w.d.Wait(ctx); len(left) != 0 {
+			w.t.Errorf("left: %v", left[0].Err)
+		}
+	}
+	held()
+	if w.live(o) != nil {
+		w.t.Fatal("a member without our marks got something")
+	}
+	w.same("inventory", len(w.inventory.Entries(cluster)), 0)
+	w.must(apply(o))
+	more := w.object(strings.Replace(settings, "name: settings", "name: more", 1))
+	fleet = Fleet(Works{cluster: {apply(o), apply(more)}})
+	w.inventory = &Inventory{}
+	w.restart()
+	held()
+	if w.live(more) == nil {
+		w.t.Error("a member with our marks got nothing")
+	}
+}
+
+func (w *world) until(what string, done func() bool) {
+	w.t.Helper()
+	for deadline := time.Now().Add(patience); !done(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("not in time: %s", what)
+		}
+	}
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dispatchtest
+
+import (
+	"encoding/json"
+	"iter"
+	"maps"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fairlead/fairlead/dispatch"
+	"github.com/fairlead/fairlead/propagate"
+)
+
+// Work is what one cluster should do with one object.
+type Work struct {
+	Verb      dispatch.Verb
+	Object    map[string]any // without marks
+	Overwrite bool
+	Err       error // of rendering it
+}
+
+// Works is a Fleet made by hand: works by cluster.
+type Works map[string][]Work
+
+// Fleet makes a Works a Fleet. The namespaces are documents without marks.
+func Fleet(works Works, namespaces ...map[string]any) *Level {
+	f := &Level{works: map[string]map[propagate.ID]Work{}, namespaces: map[string]map[string]any{}}
+	for cluster, list := range works {
+		f.works[cluster] = map[propagate.ID]Work{}
+		for _, w := range list {
+			f.works[cluster][ID(w.Object)] = w
+		}
+	}
+	for _, doc := range namespaces {
+		f.namespaces[ID(doc).Name] = doc
+	}
+	return f
+}
+
+// Level is a dispatch.Fleet made by hand.
+type Level struct {
+	works      map[string]map[propagate.ID]Work
+	namespaces map[string]map[string]any
+}
+
+// Desire implements dispatch.Fleet.
+func (f *Level) Desire(cluster string, id propagate.ID) dispatch.Desire {
+	w, ok := f.works[cluster][id]
+	if !ok {
+		return dispatch.Desire{}
+	}
+	apiVersion, _ := w.Object["apiVersion"].(string)
+	return dispatch.Desire{
+		Verb:       w.Verb,
+		APIVersion: apiVersion,
+		Digest:     Digest(w.Object),
+		Manifest:   func() (map[string]any, error) { return Marked(w.Object), w.Err },
+		Overwrite:  w.Overwrite,
+	}
+}
+
+// Keys implements dispatch.Fleet.
+func (f *Level) Keys(cluster string) iter.Seq[propagate.ID] { return maps.Keys(f.works[cluster]) }
+
+// Changed are all keys of the level, as an argument of Sync.
+func (f *Level) Changed() map[string][]propagate.ID {
+	out := map[string][]propagate.ID{}
+	for cluster, works := range f.works {
+		out[cluster] = slices.Collect(maps.Keys(works))
+	}
+	return out
+}
+
+// Namespace implements dispatch.Fleet.
+func (f *Level) Namespace(_, name string) map[string]any {
+	if doc := f.namespaces[name]; doc != nil {
+		return Marked(doc)
+	}
+	return nil
+}
+
+// Object reads YAML. It panics at what is none.
+func Object(text string) map[string]any {
+	var o map[string]any
+	if err := yaml.Unmarshal([]byte(text), &o); err != nil {
+		panic(err)
+	}
+	return o
+}
+
+// ID is of an object.
+func ID(o map[string]any) propagate.ID {
+	meta := o["metadata"].(map[string]any)
+	apiVersion, _ := o["apiVersion"].(string)
+	kind, _ := o["kind"].(string)
+	namespace, _ := meta["namespace"].(string)
+	gvk := schema.FromAPIVersionAndKind(apiVersion, kind)
+	return propagate.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: namespace, Name: meta["name"].(string)}
+}
+
+// Digest is of an object without marks.
+func Digest(o map[string]any) propagate.Digest {
+	raw, err := json.Marshal(o)
+	if err != nil {
+		panic(err)
+	}
+	return propagate.DigestOf(raw)
+}
+
+// Marked is a copy of an object with our marks.
+func Marked(o map[string]any) map[string]any {
+	out := runtime.DeepCopyJSON(o)
+	meta := out["metadata"].(map[string]any)
+	set := func(field, key, value string) {
+		m, _ := meta[field].(map[string]any)
+		if m == nil {
+			m = map[string]any{}
+			meta[field] = m
+		}
+		m[key] = value
+	}
+	set("labels", dispatch.LabelManaged, "true")
+	set("annotations", dispatch.AnnotationBinding, "test")
+	set("annotations", dispatch.AnnotationRevision, "0000000000000000000000000000000000000000")
+	set("annotations", dispatch.AnnotationDigest, Digest(o).String())
+	return out
+}
+
+// Inventory is a dispatch.Inventory in memory.
+type Inventory struct {
+	mu      sync.Mutex
+	entries map[string]map[propagate.ID]dispatch.Entry
+	saves   int
+	refuse  error
+}
+
+// Load implements dispatch.Inventory.
+func (i *Inventory) Load(cluster string) (map[propagate.ID]dispatch.Entry, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return maps.Clone(i.entries[cluster]), nil
+}
+
+// Save implements dispatch.Inventory.
+func (i *Inventory) Save(changed map[string]map[propagate.ID]*dispatch.Entry) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.saves++
+	if i.refuse != nil {
+		return i.refuse
+	}
+	if i.entries == nil {
+		i.entries = map[string]map[propagate.ID]dispatch.Entry{}
+	}
+	for cluster, entries := range changed {
+		if i.entries[cluster] == nil {
+			i.entries[cluster] = map[propagate.ID]dispatch.Entry{}
+		}
+		for id, e := range entries {
+			if e == nil {
+				delete(i.entries[cluster], id)
+			} else {
+				i.entries[cluster][id] = *e
+			}
+		}
+	}
+	return nil
+}
+
+// Entries are a copy of what is stored of a cluster.
+func (i *Inventory) Entries(cluster string) map[propagate.ID]dispatch.Entry {
+	out, _ := i.Load(cluster)
+	return out
+}
+
+// Saves counts the calls of Save.
+func (i *Inventory) Saves() int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.saves
+}
+
+// Refuse has Save fail, until it is called with nil.
+func (i *Inventory) Refuse(err error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.refuse = err
+}
