@@ -16,10 +16,10 @@ import (
 // BindingRecord is a Binding on disk.
 type BindingRecord struct {
 	Claim          *PolicyRef       `json:"claim,omitempty"`
-	Template       string           `json:"template"` // digest
+	Template       Digest           `json:"template"`
 	TemplateCommit string           `json:"templateCommit"`
 	Policy         PolicyRef        `json:"policy"`
-	Delayed        string           `json:"delayed"` // digest
+	Delayed        Digest           `json:"delayed"`
 	PolicyCommit   string           `json:"policyCommit"`
 	Pending        *Pending         `json:"pending,omitempty"`
 	Brakes         *Brakes          `json:"brakes"`
@@ -31,7 +31,7 @@ type BindingRecord struct {
 
 // ContentRecord is a Content on disk.
 type ContentRecord struct {
-	Digest      string `json:"digest"`
+	Digest      Digest `json:"digest"`
 	Replicas    int64  `json:"replicas,omitempty"`
 	Completions int64  `json:"completions"`
 	APIVersion  string `json:"apiVersion"`
@@ -67,10 +67,10 @@ type GoneRecord struct {
 func (b *Binding) Record() BindingRecord {
 	r := BindingRecord{
 		Claim:          b.Claim,
-		Template:       b.Active.Template.Digest.String(),
+		Template:       b.Active.Template.Digest,
 		TemplateCommit: b.Active.TemplateCommit,
 		Policy:         b.Active.Policy.Ref,
-		Delayed:        b.Active.Policy.Delayed.String(),
+		Delayed:        b.Active.Policy.Delayed,
 		PolicyCommit:   b.Active.PolicyCommit,
 		Pending:        b.Pending,
 		Brakes:         b.Brakes,
@@ -96,15 +96,11 @@ func (b *Binding) Record() BindingRecord {
 }
 
 func (c *Content) record() ContentRecord {
-	return ContentRecord{c.Digest.String(), c.Replicas, c.Completions, c.APIVersion, c.TemplateCommit, c.Revision}
+	return ContentRecord{c.Digest, c.Replicas, c.Completions, c.APIVersion, c.TemplateCommit, c.Revision}
 }
 
-func (r ContentRecord) content() (*Content, error) {
-	d, ok := ParseDigest(r.Digest)
-	if !ok {
-		return nil, fmt.Errorf("%q is no digest", r.Digest)
-	}
-	return &Content{Digest: d, Replicas: r.Replicas, Completions: r.Completions, APIVersion: r.APIVersion, TemplateCommit: r.Commit, Revision: r.Revision}, nil
+func (r ContentRecord) content() *Content {
+	return &Content{Digest: r.Digest, Replicas: r.Replicas, Completions: r.Completions, APIVersion: r.APIVersion, TemplateCommit: r.Commit, Revision: r.Revision}
 }
 
 // Record is a as it is kept.
@@ -116,16 +112,12 @@ func (a *Absence) Record() AbsenceRecord {
 	return r
 }
 
-func (r AbsenceRecord) absence(id ID) (*Absence, error) {
+func (r AbsenceRecord) absence(id ID) *Absence {
 	a := &Absence{ID: id, APIVersion: r.APIVersion}
 	for _, g := range r.Clusters {
-		c, err := g.Released.content()
-		if err != nil {
-			return nil, err
-		}
-		a.Clusters = append(a.Clusters, Gone{g.Cluster, g.Preserve, g.Commit, c})
+		a.Clusters = append(a.Clusters, Gone{g.Cluster, g.Preserve, g.Commit, g.Released.content()})
 	}
-	return a, nil
+	return a
 }
 
 // Saved is a whole State as it is kept.
@@ -148,10 +140,10 @@ func (s *Saved) Needs(accepted *Snapshot) []string {
 		}
 	}
 	for id, r := range s.Bindings {
-		if t := accepted.Templates.At(id.Key()); t == nil || t.Digest.String() != r.Template {
+		if t := accepted.Templates.At(id.Key()); t == nil || t.Digest != r.Template {
 			need(r.TemplateCommit)
 		}
-		if p := accepted.Policies.At(r.Policy.Key()); p == nil || p.Delayed.String() != r.Delayed {
+		if p := accepted.Policies.At(r.Policy.Key()); p == nil || p.Delayed != r.Delayed {
 			need(r.PolicyCommit)
 		}
 	}
@@ -176,11 +168,7 @@ func (s *Saved) Restore(snapshots map[string]*Snapshot) (State, error) {
 	}
 	for from, to := range map[*map[ID]AbsenceRecord]*ordered.Map[*Absence]{&s.Departed: &state.Departed, &s.Left: &state.Left} {
 		for id, r := range *from {
-			a, err := r.absence(id)
-			if err != nil {
-				return State{}, fmt.Errorf("%s: %w", id, err)
-			}
-			*to = to.With(id.Key(), a)
+			*to = to.With(id.Key(), r.absence(id))
 		}
 	}
 	return state, nil
@@ -202,9 +190,7 @@ func (s *Saved) restore(id ID, r BindingRecord, snapshots map[string]*Snapshot) 
 	}
 	contents := make([]*Content, len(r.Contents))
 	for i, c := range r.Contents {
-		if contents[i], err = c.content(); err != nil {
-			return nil, err
-		}
+		contents[i] = c.content()
 	}
 	for _, w := range r.Works {
 		work := Work{Cluster: w.Cluster, Held: w.Held, Preserve: w.Preserve}
@@ -224,7 +210,7 @@ func (s *Saved) restore(id ID, r BindingRecord, snapshots map[string]*Snapshot) 
 func (s *Saved) template(id ID, r BindingRecord, snapshots map[string]*Snapshot) (*Template, error) {
 	for _, commit := range []string{s.Accepted, r.TemplateCommit} {
 		if snapshot := snapshots[commit]; snapshot != nil {
-			if t := snapshot.Templates.At(id.Key()); t != nil && t.Digest.String() == r.Template {
+			if t := snapshot.Templates.At(id.Key()); t != nil && t.Digest == r.Template {
 				return t, nil
 			}
 		}
@@ -235,7 +221,7 @@ func (s *Saved) template(id ID, r BindingRecord, snapshots map[string]*Snapshot)
 func (s *Saved) policy(r BindingRecord, snapshots map[string]*Snapshot) (*Policy, error) {
 	for _, commit := range []string{s.Accepted, r.PolicyCommit} {
 		if snapshot := snapshots[commit]; snapshot != nil {
-			if p := snapshot.Policies.At(r.Policy.Key()); p != nil && p.Delayed.String() == r.Delayed {
+			if p := snapshot.Policies.At(r.Policy.Key()); p != nil && p.Delayed == r.Delayed {
 				return p, nil
 			}
 		}

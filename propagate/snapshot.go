@@ -5,6 +5,7 @@ package propagate
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"iter"
 
 	clusterv1alpha1 "github.com/fairlead/fairlead/api/cluster/v1alpha1"
@@ -137,6 +138,19 @@ func ParseDigest(s string) (Digest, bool) {
 	}
 	_, err := hex.Decode(d[:], []byte(s[len("sha256:"):]))
 	return d, err == nil
+}
+
+// MarshalText writes what String reads.
+func (d Digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (d *Digest) UnmarshalText(text []byte) error {
+	parsed, ok := ParseDigest(string(text))
+	if !ok {
+		return fmt.Errorf("%q is no digest", text)
+	}
+	*d = parsed
+	return nil
 }
 
 // Trailer is a "Key: value" line at the end of a commit message.

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+
+GO ?= go
+
+.PHONY: build demo test kube bench fuzz lint generate
+
+build: ## the program, in bin/
+	$(GO) build -o bin/fairlead ./cmd/fairlead
+
+demo: build ## the main job on three clusters inside one process
+	bin/fairlead demo
+
+kube: ## real API server binaries for the tests, built once
+	hack/kube/build.sh
+
+test: kube ## every test, on embedded and on real API servers
+	$(GO) vet ./...
+	FAIRLEAD_REAL=1 $(GO) test -timeout 20m ./...
+
+bench: kube ## ratios within one run
+	FAIRLEAD_REAL=1 $(GO) test -run '^$$' -bench . -benchtime 1x -timeout 30m ./...
+
+lint:
+	golangci-lint run
+
+generate: ## deepcopy of the API types
+	$(GO) generate ./api

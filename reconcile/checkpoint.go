@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead/fairlead/dispatch"
+	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/propagate/ordered"
+)
+
+// format is of the checkpoint file. A file of another one is not read.
+const format = 1
+
+// The buckets of a checkpoint.
+var (
+	bucketMeta      = []byte("meta")
+	bucketBindings  = []byte("bindings")
+	bucketDeparted  = []byte("departed")
+	bucketLeft      = []byte("left")
+	bucketInventory = []byte("inventory") // one bucket per cluster inside
+	keyHead         = []byte("head")
+)
+
+// Checkpoint keeps a state and what each member was last known to hold, in
+// one file. It is a cache: git has the state, the members have their marks.
+// It implements dispatch.Inventory.
+type Checkpoint struct {
+	db   *bbolt.DB
+	mu   sync.Mutex
+	kept propagate.State // what the file holds
+}
+
+// head is the part of a state that is not per object.
+type head struct {
+	Format   int                `json:"format"`
+	Engine   int                `json:"engine"`
+	Origin   Origin             `json:"origin"`
+	Commit   string             `json:"commit"`
+	Accepted string             `json:"accepted"`
+	Refusal  *propagate.Refusal `json:"refusal,omitempty"`
+}
+
+// Origin is what a checkpoint is of.
+type Origin struct {
+	Repo string `json:"repo"`
+	Ref  string `json:"ref"`
+	Path string `json:"path"`
+}
+
+// ForeignCheckpoint is the error of a state directory that belongs to another
+// fleet. It is not overwritten.
+type ForeignCheckpoint struct{ Of Origin }
+
+func (e *ForeignCheckpoint) Error() string {
+	return fmt.Sprintf("the state directory is of %s, ref %s, path %s: use another --state", e.Of.Repo, e.Of.Ref, e.Of.Path)
+}
+
+// OpenCheckpoint opens or makes the checkpoint in dir. Only one process can
+// have it open.
+func OpenCheckpoint(dir string) (*Checkpoint, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("state directory: %w", err)
+	}
+	file := filepath.Join(dir, "checkpoint.db")
+	db, err := bbolt.Open(file, 0o600, &bbolt.Options{Timeout: time.Second})
+	if errors.Is(err, bolterrors.ErrTimeout) {
+		return nil, fmt.Errorf("%s is in use: another fairlead runs on this state", file)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w; it is a cache, delete it to fold the history again", file, err)
+	}
+	err = db.Update(func(tx *bbolt.Tx) error {
+		for _, name := range [][]byte{bucketMeta, bucketBindings, bucketDeparted, bucketLeft, bucketInventory} {
+			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		db.Close()
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return &Checkpoint{db: db}, nil
+}
+
+// Close lets the file go.
+func (c *Checkpoint) Close() error { return c.db.Close() }
+
+// Load reads the state back. It returns false when there is none of this
+// engine: the caller folds the history again.
+func (c *Checkpoint) Load(origin Origin, history *History) (propagate.State, bool, error) {
+	var h head
+	saved := &propagate.Saved{
+		Bindings: map[propagate.ID]propagate.BindingRecord{},
+		Departed: map[propagate.ID]propagate.AbsenceRecord{},
+		Left:     map[propagate.ID]propagate.AbsenceRecord{},
+	}
+	err := c.db.View(func(tx *bbolt.Tx) error {
+		raw := tx.Bucket(bucketMeta).Get(keyHead)
+		if raw == nil {
+			return nil
+		}
+		if err := json.Unmarshal(raw, &h); err != nil {
+			return err
+		}
+		return errors.Join(
+			read(tx.Bucket(bucketBindings), saved.Bindings),
+			read(tx.Bucket(bucketDeparted), saved.Departed),
+			read(tx.Bucket(bucketLeft), saved.Left),
+		)
+	})
+	if err != nil {
+		return propagate.State{}, false, fmt.Errorf("checkpoint: %w", err)
+	}
+	switch {
+	case h.Format == 0:
+		return propagate.State{}, false, nil
+	case h.Format != format || h.Engine != propagate.Version:
+		return propagate.State{}, false, c.Forget()
+	case h.Origin != origin:
+		return propagate.State{}, false, &ForeignCheckpoint{h.Origin}
+	}
+	saved.Commit, saved.Accepted, saved.Refusal = h.Commit, h.Accepted, h.Refusal
+	state, err := restore(saved, history)
+	if err != nil {
+		return propagate.State{}, false, fmt.Errorf("checkpoint: %w", err)
+	}
+	c.kept = state
+	return state, true, nil
+}
+
+// restore reads the commits that hold what is active, the accepted one last,
+// so that the next commit is read on top of it.
+func restore(saved *propagate.Saved, history *History) (propagate.State, error) {
+	snapshots := map[string]*propagate.Snapshot{}
+	if saved.Accepted == "" {
+		return saved.Restore(snapshots)
+	}
+	accepted, err := history.Snapshot(saved.Accepted)
+	if err != nil {
+		return propagate.State{}, err
+	}
+	snapshots[saved.Accepted] = accepted
+	for _, commit := range saved.Needs(accepted) {
+		if snapshots[commit], err = history.Snapshot(commit); err != nil {
+			return propagate.State{}, err
+		}
+	}
+	if snapshots[saved.Accepted], err = history.Snapshot(saved.Accepted); err != nil {
+		return propagate.State{}, err
+	}
+	return saved.Restore(snapshots)
+}
+
+func read[R any](b *bbolt.Bucket, into map[propagate.ID]R) error {
+	return b.ForEach(func(key, raw []byte) error {
+		id, ok := propagate.ParseKey(string(key))
+		if !ok {
+			return fmt.Errorf("%q is no object", key)
+		}
+		var record R
+		if err := json.Unmarshal(raw, &record); err != nil {
+			return fmt.Errorf("%s: %w", id, err)
+		}
+		into[id] = record
+		return nil
+	})
+}
+
+// Save keeps a state in one transaction. Its cost follows what changed since
+// the state that was kept before.
+func (c *Checkpoint) Save(origin Origin, next propagate.State) error {
+	raw, err := json.Marshal(head{format, propagate.Version, origin, next.Commit, next.Accepted, next.Refusal})
+	if err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	err = c.db.Update(func(tx *bbolt.Tx) error {
+		return errors.Join(
+			write(tx.Bucket(bucketBindings), c.kept.Bindings, next.Bindings, func(b *propagate.Binding) any { return b.Record() }),
+			write(tx.Bucket(bucketDeparted), c.kept.Departed, next.Departed, func(a *propagate.Absence) any { return a.Record() }),
+			write(tx.Bucket(bucketLeft), c.kept.Left, next.Left, func(a *propagate.Absence) any { return a.Record() }),
+			tx.Bucket(bucketMeta).Put(keyHead, raw),
+		)
+	})
+	if err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	c.kept = next
+	return nil
+}
+
+func write[V comparable](b *bbolt.Bucket, before, after ordered.Map[V], record func(V) any) error {
+	for d := range ordered.Diff(before, after) {
+		if !d.Has {
+			if err := b.Delete([]byte(d.Key)); err != nil {
+				return err
+			}
+			continue
+		}
+		raw, err := json.Marshal(record(d.After))
+		if err != nil {
+			return err
+		}
+		if err := b.Put([]byte(d.Key), raw); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Forget drops the state and keeps the inventory.
+func (c *Checkpoint) Forget() error {
+	c.kept = propagate.State{}
+	return c.db.Update(func(tx *bbolt.Tx) error {
+		for _, name := range [][]byte{bucketMeta, bucketBindings, bucketDeparted, bucketLeft} {
+			if err := tx.DeleteBucket(name); err != nil {
+				return err
+			}
+			if _, err := tx.CreateBucket(name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// inventoryRecord is a dispatch.Entry on disk.
+type inventoryRecord struct {
+	APIVersion string           `json:"apiVersion"`
+	UID        types.UID        `json:"uid,omitempty"`
+	Digest     propagate.Digest `json:"digest"`
+}
+
+// Inventory is the checkpoint as dispatch keeps its books in it.
+func (c *Checkpoint) Inventory() dispatch.Inventory { return inventory{c.db} }
+
+type inventory struct{ db *bbolt.DB }
+
+// Load returns what a member was last known to hold.
+func (i inventory) Load(cluster string) (map[propagate.ID]dispatch.Entry, error) {
+	records := map[propagate.ID]inventoryRecord{}
+	err := i.db.View(func(tx *bbolt.Tx) error {
+		b := tx.Bucket(bucketInventory).Bucket([]byte(cluster))
+		if b == nil {
+			return nil
+		}
+		return read(b, records)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("inventory of %s: %w", cluster, err)
+	}
+	entries := make(map[propagate.ID]dispatch.Entry, len(records))
+	for id, r := range records {
+		entries[id] = dispatch.Entry(r)
+	}
+	return entries, nil
+}
+
+// Save stores what changed, by cluster, in one transaction.
+func (i inventory) Save(changed map[string]map[propagate.ID]*dispatch.Entry) error {
+	err := i.db.Batch(func(tx *bbolt.Tx) error {
+		for cluster, entries := range changed {
+			b, err := tx.Bucket(bucketInventory).CreateBucketIfNotExists([]byte(cluster))
+			if err != nil {
+				return err
+			}
+			if err := saveEntries(b, entries); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("inventory: %w", err)
+	}
+	return nil
+}
+
+func saveEntries(b *bbolt.Bucket, entries map[propagate.ID]*dispatch.Entry) error {
+	for id, e := range entries {
+		if e == nil {
+			if err := b.Delete([]byte(id.Key())); err != nil {
+				return err
+			}
+			continue
+		}
+		raw, err := json.Marshal(inventoryRecord(*e))
+		if err != nil {
+			return err
+		}
+		if err := b.Put([]byte(id.Key()), raw); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DefaultStateDir is under the user's state directory, one for each
+// repository, ref and path.
+func DefaultStateDir(origin Origin) (string, error) {
+	base := os.Getenv("XDG_STATE_HOME")
+	if base == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("no place for the state: %w; set --state", err)
+		}
+		base = filepath.Join(home, ".local", "state")
+	}
+	name := propagate.DigestOf([]byte(strings.Join([]string{origin.Repo, origin.Ref, origin.Path}, "\x00"))).String()
+	return filepath.Join(base, "fairlead", name[len("sha256:"):][:16]), nil
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"iter"
+
+	clusterv1alpha1 "github.com/fairlead/fairlead/api/cluster/v1alpha1"
+	"github.com/fairlead/fairlead/dispatch"
+	"github.com/fairlead/fairlead/propagate"
+)
+
+// level is a state as dispatch asks about it.
+type level struct{ state *propagate.State }
+
+// Desire is what a state wants of one object on one cluster.
+func (l level) Desire(cluster string, id propagate.ID) dispatch.Desire {
+	b := l.state.Bindings.At(id.Key())
+	if b != nil {
+		if w := b.Work(cluster); w != nil {
+			return l.wanted(b, w)
+		}
+	}
+	gone := l.state.Departure(cluster, id)
+	switch {
+	case gone == nil:
+		return dispatch.Desire{Verb: dispatch.Leave}
+	case gone.Preserve:
+		return dispatch.Desire{Verb: dispatch.Release, APIVersion: gone.Released.APIVersion}
+	}
+	return dispatch.Desire{Verb: dispatch.Delete, APIVersion: gone.Released.APIVersion}
+}
+
+func (l level) wanted(b *propagate.Binding, w *propagate.Work) dispatch.Desire {
+	if w.Held {
+		return dispatch.Desire{Verb: dispatch.Hold, APIVersion: w.Want.APIVersion}
+	}
+	d := dispatch.Desire{
+		Verb:       dispatch.Apply,
+		APIVersion: w.Want.APIVersion,
+		Digest:     w.Want.Digest,
+		Overwrite:  b.Overwrites(),
+		Manifest:   func() (map[string]any, error) { return l.state.Manifest(b.ID, w.Want), nil },
+	}
+	if w.Preserve && l.pulls(w.Cluster) {
+		return keptFromPruning(d)
+	}
+	return d
+}
+
+// Keys yields what is wanted on a cluster or has departed from it.
+func (l level) Keys(cluster string) iter.Seq[propagate.ID] {
+	return func(yield func(propagate.ID) bool) {
+		for b := range l.state.Bindings.Values() {
+			if b.Work(cluster) != nil && !yield(b.ID) {
+				return
+			}
+		}
+		for a := range l.state.Departed.Values() {
+			if l.state.Departure(cluster, a.ID) != nil && !yield(a.ID) {
+				return
+			}
+		}
+	}
+}
+
+// Namespace is the fleet's document of a namespace (fold rule 27): what is
+// released to the cluster, or the template where the fleet does not place it.
+func (l level) Namespace(cluster, name string) map[string]any {
+	id := propagate.ID{Kind: "Namespace", Name: name}
+	if b := l.state.Bindings.At(id.Key()); b != nil {
+		w := b.Work(cluster)
+		if w != nil && (w.Released == nil || w.Released.Template == nil) {
+			return nil // it is held: its content must not slip through
+		}
+		if w != nil {
+			return l.state.Manifest(id, w.Released)
+		}
+	}
+	if l.state.Snapshot == nil {
+		return nil
+	}
+	t := l.state.Snapshot.Templates.At(id.Key())
+	if t == nil {
+		return nil
+	}
+	return l.state.Manifest(id, &propagate.Content{Digest: t.Digest, Completions: -1, APIVersion: t.APIVersion, Template: t, Revision: l.state.Accepted})
+}
+
+// pulls is whether a cluster's own tools apply what is published for it.
+func (l level) pulls(cluster string) bool {
+	c, ok := l.state.Snapshot.Clusters.Get(cluster)
+	return ok && c.Spec.SyncMode == clusterv1alpha1.Pull
+}
+
+// keptFromPruning marks what is published to a pull cluster for preservation:
+// its own tools delete what disappears, unless the object itself says not to.
+func keptFromPruning(d dispatch.Desire) dispatch.Desire {
+	manifest := d.Manifest
+	d.Digest = propagate.DigestOf([]byte("preserved\n" + d.Digest.String()))
+	d.Manifest = func() (map[string]any, error) {
+		m, err := manifest()
+		if err != nil {
+			return nil, err
+		}
+		annotations := m["metadata"].(map[string]any)["annotations"].(map[string]any)
+		annotations["kustomize.toolkit.fluxcd.io/prune"] = "disabled"
+		annotations["argocd.argoproj.io/sync-options"] = "Prune=false,Delete=false"
+		annotations[dispatch.AnnotationDigest] = d.Digest.String()
+		return m, nil
+	}
+	return d
+}

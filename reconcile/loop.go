@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/fairlead/fairlead/dispatch"
+	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/propagate/ordered"
+	"github.com/fairlead/fairlead/source"
+)
+
+// Options of a Loop. Repo, Members and Report are required.
+type Options struct {
+	// Repo is a directory or a URL; Ref a branch, "" for the default one; Path
+	// the fleet's directory in it.
+	Repo, Ref, Path string
+	Auth            source.Auth
+	// StateDir holds the checkpoint, and the mirror of a repository that is
+	// not local.
+	StateDir string
+	Interval time.Duration // between two looks at the repository; default 30 s
+	Timeout  time.Duration // of Once; default 2 min
+	DryRun   bool          // send nothing to any member
+	// Members tells how to reach a cluster. It is asked once for every
+	// Cluster document, and again when that changes.
+	Members func(*propagate.Cluster) (dispatch.Member, error)
+	// Report is told what happens, from many goroutines.
+	Report func(Line)
+	// At is called between the steps of the loop, by their name. Tests end
+	// the process there.
+	At func(step string)
+}
+
+// Line is one thing that happened.
+type Line struct {
+	Level Level
+	// Cluster and Object are empty when the line is about neither.
+	Cluster string
+	Object  propagate.ID
+	Text    string
+}
+
+// Level says who wants to read a line.
+type Level int
+
+// What an operator must know, what is good to know, and each single act.
+const (
+	Warn Level = iota
+	Info
+	Act
+)
+
+// ErrOwing is returned by Once when something is not as git wants it. What it
+// is was reported line by line.
+var ErrOwing = errors.New("not every member is where git wants it")
+
+// drainTime is how long a loop that is told to end waits for its requests.
+const drainTime = 10 * time.Second
+
+// Loop brings members to what git says.
+type Loop struct {
+	opt        Options
+	origin     Origin
+	repo       *source.Repo
+	history    *History
+	checkpoint *Checkpoint
+	dispatcher *dispatch.Dispatcher
+
+	state      propagate.State
+	dispatched propagate.State // what dispatch was told last
+	members    map[string]*propagate.Cluster
+	unreached  map[string]error // clusters that Members has no way to reach
+	reported   map[string]string
+}
+
+// Open opens the repository and the checkpoint. Close ends what it began.
+func Open(ctx context.Context, opt Options) (*Loop, error) {
+	if opt.Interval == 0 {
+		opt.Interval = 30 * time.Second
+	}
+	if opt.Timeout == 0 {
+		opt.Timeout = 2 * time.Minute
+	}
+	if opt.At == nil {
+		opt.At = func(string) {}
+	}
+	l := &Loop{opt: opt, members: map[string]*propagate.Cluster{}, unreached: map[string]error{}, reported: map[string]string{}}
+	var err error
+	if l.repo, err = OpenRepo(ctx, opt.Repo, opt.StateDir, opt.Auth); err != nil {
+		return nil, err
+	}
+	if l.opt.Ref == "" {
+		if l.opt.Ref, err = l.repo.DefaultBranch(); err != nil {
+			return nil, err
+		}
+	}
+	l.origin = Origin{opt.Repo, l.opt.Ref, opt.Path}
+	l.history = NewHistory(l.repo, opt.Path)
+	if l.checkpoint, err = OpenCheckpoint(opt.StateDir); err != nil {
+		return nil, err
+	}
+	if err := l.load(); err != nil {
+		l.checkpoint.Close()
+		return nil, err
+	}
+	l.dispatcher = dispatch.New(l.checkpoint.Inventory(), dispatch.Options{Log: l.acted})
+	return l, nil
+}
+
+// load takes the state from the checkpoint. One that cannot be used is put
+// aside, and the history is folded again: it is a cache.
+func (l *Loop) load() error {
+	state, ok, err := l.checkpoint.Load(l.origin, l.history)
+	var foreign *ForeignCheckpoint
+	switch {
+	case errors.As(err, &foreign):
+		return err
+	case err != nil:
+		l.report(Warn, "%v: folding the history again", err)
+		l.history = NewHistory(l.repo, l.opt.Path)
+		return l.checkpoint.Forget()
+	case ok:
+		l.state = state
+	}
+	return nil
+}
+
+// Close drains: it ends the requests in flight and starts no new ones.
+func (l *Loop) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	return errors.Join(l.dispatcher.Close(ctx), l.checkpoint.Close())
+}
+
+// Run goes round until ctx ends. What fails is reported, and tried again in
+// the next round.
+func (l *Loop) Run(ctx context.Context) error {
+	for {
+		l.once("round", l.Round(ctx))
+		l.outcomes()
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(l.opt.Interval):
+		}
+	}
+}
+
+// Once goes round once and waits until every member has what it can have. It
+// returns ErrOwing when something is left.
+func (l *Loop) Once(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, l.opt.Timeout)
+	defer cancel()
+	if err := l.Round(ctx); err != nil {
+		return err
+	}
+	owing := len(l.unreached) > 0 || l.state.Refusal != nil
+	for _, o := range l.dispatcher.Wait(ctx) {
+		l.outcome(o)
+		owing = owing || o.Err != nil
+	}
+	if owing {
+		return ErrOwing
+	}
+	return nil
+}
+
+// Round is one turn of the loop.
+func (l *Loop) Round(ctx context.Context) error {
+	if err := l.repo.Fetch(ctx); err != nil {
+		return err
+	}
+	l.opt.At("fetched")
+	head, err := l.repo.Resolve(l.opt.Ref)
+	if err != nil {
+		return err
+	}
+	if head != l.state.Commit {
+		if err := l.fold(head); err != nil {
+			return err
+		}
+	}
+	l.refusal()
+	return l.dispatch()
+}
+
+// replayBatch is how many commits of a long history share a transaction.
+const replayBatch = 64
+
+// fold brings the state to head, and keeps it commit by commit.
+func (l *Loop) fold(head string) error {
+	commits, err := l.history.Commits(l.state.Commit, head)
+	if errors.Is(err, source.ErrNotAncestor) {
+		return l.rewritten(head)
+	}
+	if err != nil {
+		return err
+	}
+	for i, c := range commits {
+		_, err := l.history.Fold(l.state, []*source.Commit{c}, func(_ *source.Commit, next propagate.State) error {
+			l.opt.At("folded")
+			l.state = next
+			if left := len(commits) - 1 - i; left > 0 && left%replayBatch != 0 && len(commits) > replayBatch {
+				return nil
+			}
+			return l.save()
+		})
+		if err != nil {
+			return err
+		}
+	}
+	l.report(Info, "folded %s to %s %q: %s, %s", plural(len(commits), "commit"), short(head), subject(commits),
+		plural(l.state.Bindings.Len(), "binding"), plural(l.state.Works, "work"))
+	return nil
+}
+
+func subject(commits []*source.Commit) string {
+	if len(commits) == 0 {
+		return ""
+	}
+	return commits[len(commits)-1].Subject
+}
+
+func (l *Loop) save() error {
+	if err := l.checkpoint.Save(l.origin, l.state); err != nil {
+		return err
+	}
+	l.opt.At("saved")
+	return nil
+}
+
+// rewritten refuses a branch that does not continue what was folded, until a
+// commit on it says that it may (fold rule 5).
+func (l *Loop) rewritten(head string) error {
+	commits, err := l.history.Commits("", head)
+	if err != nil {
+		return err
+	}
+	var all []source.Trailer
+	for _, c := range commits {
+		all = append(all, c.Trailers...)
+	}
+	if !slices.Contains(all, source.Trailer{Key: propagate.TrailerAllowRewrite, Value: l.state.Commit}) {
+		return fmt.Errorf("branch %s was rewritten: its history up to %s does not hold %s, the last commit that was folded; the fleet stays as it is. If that is meant, add to a commit message on the branch: %s: %s",
+			l.opt.Ref, short(head), short(l.state.Commit), propagate.TrailerAllowRewrite, l.state.Commit)
+	}
+	line, err := l.history.Fold(propagate.State{}, commits, nil)
+	if err != nil {
+		return err
+	}
+	l.state = propagate.Rewrite(l.state, line, propagate.Commit{Hash: head, Trailers: convert(all)})
+	l.report(Info, "folded the rewritten branch to %s", short(head))
+	return l.save()
+}
+
+// dispatch tells the dispatcher what changed since it was told last.
+func (l *Loop) dispatch() error {
+	snapshot := l.state.Snapshot
+	if snapshot == nil {
+		return nil
+	}
+	met := l.meet(snapshot)
+	changed := changedKeys(&l.dispatched, &l.state)
+	if len(changed) == 0 && !met && l.dispatched.Accepted == l.state.Accepted {
+		return nil
+	}
+	state := l.state
+	if err := l.dispatcher.Sync(level{&state}, changed, dispatch.SyncOptions{OnlyKnown: state.Refusal != nil}); err != nil {
+		return err
+	}
+	l.opt.At("synced")
+	l.dispatched = state
+	return nil
+}
+
+// meet finds the members of the clusters that are new or changed, and lets go
+// of those that left. A cluster that cannot be reached keeps no other waiting.
+func (l *Loop) meet(snapshot *propagate.Snapshot) (met bool) {
+	for name, c := range snapshot.Clusters.All() {
+		if known := l.members[name]; known != nil && l.unreached[name] == nil && reflect.DeepEqual(known.Spec, c.Spec) {
+			continue
+		}
+		m, err := l.opt.Members(c)
+		if err != nil {
+			l.unreached[name] = err
+			l.once(name, fmt.Errorf("%s: %w", name, err))
+			continue
+		}
+		delete(l.unreached, name)
+		if l.opt.DryRun {
+			m = dispatch.DryRun(m)
+		}
+		l.dispatcher.SetMember(name, m)
+		l.members[name], met = c, true
+	}
+	for name := range l.members {
+		if _, stays := snapshot.Clusters.Get(name); !stays {
+			l.dispatcher.SetMember(name, nil)
+			delete(l.members, name)
+			l.report(Info, "%s: left the fleet; nothing is sent to it any more, its objects stay", name)
+		}
+	}
+	for name := range l.unreached {
+		if _, stays := snapshot.Clusters.Get(name); !stays {
+			delete(l.unreached, name)
+		}
+	}
+	return met
+}
+
+// changedKeys are the objects that may need work, by cluster. It costs what
+// differs between the states.
+func changedKeys(before, after *propagate.State) map[string][]propagate.ID {
+	keys := map[string]map[propagate.ID]bool{}
+	note := func(cluster string, id propagate.ID) {
+		if keys[cluster] == nil {
+			keys[cluster] = map[propagate.ID]bool{}
+		}
+		keys[cluster][id] = true
+	}
+	for d := range ordered.Diff(before.Bindings, after.Bindings) {
+		for _, b := range []*propagate.Binding{d.Before, d.After} {
+			if b == nil {
+				continue
+			}
+			for _, w := range b.Works {
+				note(w.Cluster, b.ID)
+			}
+		}
+	}
+	for d := range ordered.Diff(before.Departed, after.Departed) {
+		if d.Has {
+			for _, g := range d.After.Clusters {
+				note(g.Cluster, d.After.ID)
+			}
+		}
+	}
+	sorted := map[string][]propagate.ID{}
+	for cluster, ids := range keys {
+		for id := range ids {
+			sorted[cluster] = append(sorted[cluster], id)
+		}
+		slices.SortFunc(sorted[cluster], func(a, b propagate.ID) int { return compare(a, b) })
+	}
+	return sorted
+}

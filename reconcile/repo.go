@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/fairlead/fairlead/source"
+)
+
+// OpenRepo opens a local repository in place, or a mirror of a remote one
+// under stateDir.
+func OpenRepo(ctx context.Context, repo, stateDir string, auth source.Auth) (*source.Repo, error) {
+	if _, err := os.Stat(repo); err == nil {
+		return source.Open(repo)
+	}
+	return source.Clone(ctx, filepath.Join(stateDir, "mirror"), repo, auth)
+}

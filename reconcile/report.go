@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/fairlead/fairlead/dispatch"
+	"github.com/fairlead/fairlead/propagate"
+)
+
+func (l *Loop) report(level Level, format string, args ...any) {
+	l.opt.Report(Line{Level: level, Text: fmt.Sprintf(format, args...)})
+}
+
+// once reports a failure under a key when it is new, and says when it is over.
+// The same problem in the same words is not told twice.
+func (l *Loop) once(key string, err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if l.reported[key] == text {
+		return
+	}
+	l.reported[key] = text
+	if text != "" {
+		l.report(Warn, "%s", text)
+	}
+}
+
+// refusal tells why the head contributes nothing.
+func (l *Loop) refusal() {
+	r := l.state.Refusal
+	if r == nil {
+		l.once("refusal", nil)
+		return
+	}
+	if l.reported["refusal"] == r.Commit {
+		return
+	}
+	l.reported["refusal"] = r.Commit
+	for _, line := range RefusalLines(&l.state) {
+		l.report(Warn, "%s", line)
+	}
+}
+
+// RefusalLines say, one per reason, why a state's head is refused or held.
+func RefusalLines(s *propagate.State) []string {
+	r := s.Refusal
+	if r == nil {
+		return nil
+	}
+	verdict := "refused"
+	if r.Guard != nil {
+		verdict = "held"
+	}
+	var lines []string
+	for _, p := range r.Problems {
+		if r.Guard != nil {
+			lines = append(lines, fmt.Sprintf("commit %s is %s", short(r.Commit), p.Message[len("held: "):]))
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("commit %s is %s: %s", short(r.Commit), verdict, p.Error()))
+	}
+	return append(lines, fmt.Sprintf("the fleet stays as of %s", cmp.Or(short(s.Accepted), "before the first commit")))
+}
+
+// outcomes reports what the members do not have yet.
+func (l *Loop) outcomes() {
+	for _, o := range l.dispatcher.Outcomes() {
+		l.outcome(o)
+	}
+}
+
+func (l *Loop) outcome(o dispatch.Outcome) {
+	if o.Err == nil {
+		return
+	}
+	text := o.Err.Error()
+	if o.Waiting > 0 {
+		text = fmt.Sprintf("%s (%s waiting)", text, plural(o.Waiting, "object"))
+	}
+	key := o.Cluster + "/" + o.ID.Key()
+	if l.reported[key] == text {
+		return
+	}
+	l.reported[key] = text
+	l.opt.Report(Line{Level: Warn, Cluster: o.Cluster, Object: o.ID, Text: text})
+}
+
+// acted passes on what dispatch does. Failures are told by outcomes, once.
+func (l *Loop) acted(e dispatch.Event) {
+	if e.Err != nil || e.ID == (propagate.ID{}) {
+		return
+	}
+	text := fmt.Sprintf("%s: %s %s", e.Cluster, e.Op, e.ID)
+	if e.Note != "" {
+		text += ": " + e.Note
+	}
+	level := Act
+	if e.Note != "" {
+		level = Info
+	}
+	l.opt.Report(Line{Level: level, Cluster: e.Cluster, Object: e.ID, Text: text})
+}
+
+// plural reads "1 commit" or "2 commits".
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+func compare(a, b propagate.ID) int { return cmp.Compare(a.Key(), b.Key()) }
