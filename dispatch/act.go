@@ -15,6 +15,8 @@ import (
 var (
 	errForeign  = errors.New("already exists in the cluster and is not ours: set conflictResolution: Overwrite to adopt it")
 	errDeleting = errors.New("the object of before is still being deleted")
+	// errEnded keeps an act from its next request; nobody hears of it.
+	errEnded = errors.New("the process ends")
 )
 
 // act brings one object to what the fleet wants now. It returns what it did,
@@ -115,6 +117,9 @@ func (a application) onto(found *Found) error {
 // create applies without force to a place that is believed to be empty: an
 // object that came in between must not be taken.
 func (a application) create() error {
+	if a.l.d.closed() {
+		return errEnded
+	}
 	if err := a.l.ensureNamespace(a.m, a.fleet, a.ref.Namespace); err != nil {
 		return err
 	}
@@ -149,6 +154,9 @@ func (a application) create() error {
 // managers only by the first apply, hence the second round.
 func (a application) overwrite() error {
 	for range 2 {
+		if a.l.d.closed() {
+			return errEnded
+		}
 		if err := a.m.Adopt(a.l.d.ctx, a.ref); err != nil {
 			return err
 		}
@@ -223,6 +231,9 @@ func (l *lane) remove(m Member, id propagate.ID, want Desire, entry Entry) (op, 
 		return op, "", nil
 	}
 	uid, note, err := l.ask(m, ref, entry.UID)
+	if err == nil && l.d.closed() {
+		err = errEnded
+	}
 	switch {
 	case err != nil:
 		return op, "", err

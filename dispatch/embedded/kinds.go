@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apiextensionsapply "k8s.io/apiextensions-apiserver/pkg/client/applyconfiguration"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
@@ -57,7 +56,6 @@ var builtin = sync.OnceValue(func() []*kind {
 		panic(err)
 	}
 	ordinary := applyconfigurations.NewTypeConverter(scheme.Scheme)
-	definitions := apiextensionsapply.NewTypeConverter(types)
 	var out []*kind
 	for _, row := range []struct {
 		gv, kinds string
@@ -108,7 +106,7 @@ var builtin = sync.OnceValue(func() []*kind {
 				k.categories = []string{all}
 			}
 			if gv == apiextensionsv1.SchemeGroupVersion {
-				k.converter = definitions
+				k.converter = deduced() // there is no schema of definitions to be had
 			}
 			sample, err := types.New(k.GroupVersionKind)
 			if err != nil {
