@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/kustomize/api/konfig"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fairlead/fairlead/propagate"
+)
+
+// kustomization is one kustomization file, checked before kustomize sees it.
+type kustomization struct {
+	dir, file string
+	fields    map[string]any
+	lines     func() map[string]int
+	refs      []ref
+}
+
+// ref is a field of a kustomization that names something to read.
+type ref struct {
+	field string // "resources[0]"
+	kind  refKind
+	value string
+	set   func(string) // replaces the value in fields
+}
+
+type refKind int
+
+const (
+	refEither refKind = iota // a file, or the directory of a kustomization
+	refDir                   // the directory of a component
+	refYAML                  // a file that kustomize parses
+	refFile                  // a file of any content
+	refPatch                 // a file, or the patch itself
+	refPlugin                // a file of plugin configurations, or one itself
+)
+
+// kustomizationFile finds a directory's kustomization.
+func kustomizationFile(fsys fs.FS, dir string) (found []string) {
+	for _, name := range konfig.RecognizedKustomizationFileNames() {
+		if s := stateOf(fsys, path.Join(dir, name)); s != absent && s != directory {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+func isKustomizationFile(name string) bool {
+	return slices.Contains(konfig.RecognizedKustomizationFileNames(), path.Base(name))
+}
+
+// parseKustomization decodes one file as kustomize would, whose field names
+// ignore case, but refuses fields that are given twice.
+func parseKustomization(dir, file string, b []byte) (*kustomization, []propagate.Problem) {
+	name := path.Join(dir, file)
+	if err := checkText(b); err != nil {
+		return nil, []propagate.Problem{problem(name, 0, err.Error())}
+	}
+	p := split(b, false)[0]
+	for _, other := range split(b, false) {
+		if p.blank() {
+			p = other // a marker, or comments, before the content
+		}
+	}
+	raw, err := yaml.YAMLToJSONStrict(p.text)
+	if err != nil {
+		return nil, p.faults(name, err)
+	}
+	k := &kustomization{dir: dir, file: name, lines: p.lazyLines()}
+	var fields map[string]any
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return nil, []propagate.Problem{problem(name, p.first, "kustomization is no object")}
+	}
+	k.fields = make(map[string]any, len(fields))
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		known, value := canonical(key), fields[key]
+		if known != key {
+			k.lines = aliased(k.lines, key, known)
+		}
+		if _, twice := k.fields[known]; twice {
+			return nil, []propagate.Problem{k.problem(key, "%s is given twice", known)}
+		}
+		k.fields[known] = value
+	}
+	// kustomize would say on the terminal that these are old names.
+	k.rename("bases", "resources")
+	k.rename("imageTags", "images")
+	if wrong := k.checkFields(); len(wrong) > 0 {
+		return nil, wrong
+	}
+	k.findRefs()
+	return k, nil
+}
+
+var unknownField = regexp.MustCompile(`unknown field "([^"]*)"`)
+
+// checkFields decodes the fields as kustomize will, which knows no lines.
+func (k *kustomization) checkFields() []propagate.Problem {
+	err := new(types.Kustomization).Unmarshal(encode(k.fields))
+	if err == nil {
+		return nil
+	}
+	text := strings.TrimPrefix(oneLine(err.Error()), "invalid Kustomization: json: ")
+	at := ""
+	if m := unknownField.FindStringSubmatch(text); m != nil {
+		at = m[1]
+		for _, path := range slices.Sorted(maps.Keys(k.lines())) {
+			if strings.HasSuffix(path, "."+m[1]) {
+				at = path
+			}
+		}
+	}
+	var mismatch *json.UnmarshalTypeError
+	if errors.As(err, &mismatch) {
+		at, text = mismatch.Field, fmt.Sprintf("%s is a %s, must be %s", mismatch.Field, mismatch.Value, typeName(mismatch))
+	}
+	return []propagate.Problem{k.problem(at, "%s", text)}
+}
+
+// aliased gives a field that is spelled in another case its usual name.
+func aliased(lines func() map[string]int, spelled, known string) func() map[string]int {
+	return func() map[string]int {
+		d := document{lines: lines}
+		d.alias(spelled, known)
+		return lines()
+	}
+}
+
+// fieldNames are the fields that name files; others keep their spelling.
+var fieldNames = []string{
+	"resources", "bases", "components", "crds", "configurations", "generators", "transformers", "validators",
+	"patches", "patchesJson6902", "patchesStrategicMerge", "replacements", "configMapGenerator", "secretGenerator",
+	"openapi", "helmCharts", "helmGlobals", "helmChartInflationGenerator", "buildMetadata", "images", "imageTags",
+}
+
+func canonical(key string) string {
+	for _, name := range fieldNames {
+		if strings.EqualFold(key, name) {
+			return name
+		}
+	}
+	return key
+}
+
+func (k *kustomization) rename(old, now string) {
+	more, ok := k.fields[old].([]any)
+	if !ok {
+		return // kustomize says what is wrong with another type
+	}
+	have, ok := k.fields[now].([]any)
+	if !ok && k.fields[now] != nil {
+		return
+	}
+	k.fields[now] = append(have, more...)
+	delete(k.fields, old)
+}
+
+func (k *kustomization) problem(field, format string, args ...any) propagate.Problem {
+	d := document{origin: propagate.Origin{File: k.file}, lines: k.lines}
+	return d.problem(field, format, args...)
+}
+
+// findRefs lists what the kustomization names, in the order of fieldNames.
+func (k *kustomization) findRefs() {
+	kinds := map[string]refKind{
+		"resources": refEither, "components": refDir, "crds": refYAML, "configurations": refYAML,
+		"generators": refPlugin, "transformers": refPlugin, "validators": refPlugin,
+		"patches": refPatch, "patchesJson6902": refPatch, "patchesStrategicMerge": refPatch, "replacements": refYAML,
+		"configMapGenerator": refFile, "secretGenerator": refFile,
+	}
+	for _, field := range fieldNames {
+		kind, ok := kinds[field]
+		if !ok {
+			continue
+		}
+		list, _ := k.fields[field].([]any)
+		for i, entry := range list {
+			at := fmt.Sprintf("%s[%d]", field, i)
+			switch entry := entry.(type) {
+			case string:
+				k.refs = append(k.refs, ref{at, kind, entry, func(s string) { list[i] = s }})
+			case map[string]any:
+				k.findPaths(at, kind, entry)
+			}
+		}
+	}
+	if openapi, ok := k.fields["openapi"].(map[string]any); ok {
+		k.findPaths("openapi", refFile, openapi)
+	}
+}
+
+// pathKeys are the keys, at any depth, under which kustomize's own plugins
+// take the name of a file.
+var pathKeys = []string{"path", "paths", "files", "file", "envs", "env"}
+
+func (k *kustomization) findPaths(at string, kind refKind, entry map[string]any) {
+	for _, key := range slices.Sorted(maps.Keys(entry)) {
+		where := at + "." + key
+		isPath := slices.ContainsFunc(pathKeys, func(name string) bool { return strings.EqualFold(name, key) })
+		switch value := entry[key].(type) {
+		case string:
+			if isPath {
+				k.refs = append(k.refs, ref{where, kind, value, func(s string) { entry[key] = s }})
+			} else if kind == refPatch && strings.EqualFold(key, "patch") {
+				k.refs = append(k.refs, ref{where, refPatch, value, func(string) {}})
+			}
+		case []any:
+			for i, v := range value {
+				if s, ok := v.(string); ok && isPath {
+					k.refs = append(k.refs, ref{fmt.Sprintf("%s[%d]", where, i), kind, s, func(s string) { value[i] = s }})
+				}
+			}
+		}
+	}
+}
+
+// uses are the directories of the kustomizations that this one may use. They
+// need not exist.
+func (k *kustomization) uses() (dirs []string) {
+	for _, r := range k.refs {
+		if r.kind != refEither && r.kind != refDir || r.remote() {
+			continue
+		}
+		if target := path.Join(k.dir, r.value); inTree(target) && !path.IsAbs(r.value) {
+			dirs = append(dirs, target)
+		}
+	}
+	slices.Sort(dirs)
+	return slices.Compact(dirs)
+}
+
+func inTree(target string) bool { return target != ".." && !strings.HasPrefix(target, "../") }
+
+// inline is whether the value is content and no path.
+func (r ref) inline() bool {
+	switch r.kind {
+	case refPlugin:
+		return strings.ContainsAny(r.value, "\n{") || strings.Contains(r.value, ": ")
+	case refPatch:
+		return strings.HasSuffix(r.field, ".patch") || strings.ContainsAny(r.value, "\n{") || strings.Contains(r.value, ": ")
+	}
+	return false
+}
+
+// location is the path without the key that a generator gives it.
+func (r ref) location() string {
+	if r.kind == refFile {
+		if _, after, ok := strings.Cut(r.value, "="); ok {
+			return after
+		}
+	}
+	return r.value
+}
+
+// hostLike is what kustomize may take for a git repository: with "git::", a
+// user, or GitHub's name in front.
+var hostLike = regexp.MustCompile(`(?i)^(?:[a-z][a-z0-9+.-]*::|[a-z][a-z0-9-]*@|github\.com[/:])`)
+
+// remote is whether kustomize would go and fetch it.
+func (r ref) remote() bool {
+	if r.inline() {
+		return false
+	}
+	location := r.location()
+	return strings.Contains(location, "://") || hostLike.MatchString(location)
+}

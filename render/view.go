@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+)
+
+// hasher is a file system that knows the hashes of its files, as a git tree
+// does.
+type hasher interface {
+	BlobHash(name string) (string, bool)
+}
+
+// state is what stands at a path: the hash of a file's content, or one of the
+// words below, none of which is a hash.
+type state string
+
+const (
+	absent    state = "absent"
+	directory state = "directory"
+	special   state = "special" // a symlink or a submodule
+)
+
+// stateOf never follows a symlink.
+func stateOf(fsys fs.FS, name string) state {
+	info, err := fs.Lstat(fsys, name)
+	switch {
+	case err != nil:
+		return absent
+	case info.IsDir():
+		return directory
+	case !info.Mode().IsRegular():
+		return special
+	}
+	if h, ok := fsys.(hasher); ok {
+		if hash, ok := h.BlobHash(name); ok {
+			return state(hash)
+		}
+	}
+	b, err := fs.ReadFile(fsys, name)
+	if err != nil {
+		return special
+	}
+	sum := sha256.Sum256(b)
+	return state(hex.EncodeToString(sum[:]))
+}
+
+// read reads a regular file, and says of others why not.
+func read(fsys fs.FS, name string) ([]byte, error) {
+	info, err := fs.Lstat(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	// A git tree says no itself, and so knows the better words.
+	if _, git := fsys.(hasher); !git && info.Mode()&fs.ModeSymlink != 0 {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("symlink: not followed")}
+	}
+	return fs.ReadFile(fsys, name)
+}
+
+// mount is where the tree stands in the view. Whatever leaves the tree by ".."
+// ends up beside it, where nothing is.
+const mount = "/fleet's-tree"
+
+// view shows kustomize one tree and nothing else, read-only, and records what
+// it looks at.
+type view struct {
+	fsys    fs.FS
+	served  map[string][]byte // instead of what the tree has
+	reads   map[string]state
+	outside string // the first reference that left the tree
+}
+
+func newView(fsys fs.FS) *view {
+	return &view{fsys: fsys, served: map[string][]byte{}, reads: map[string]state{}}
+}
+
+var errOutside = errors.New("outside the fleet's tree")
+
+// inside is the path in the tree.
+func (v *view) inside(name string) (string, error) {
+	clean := path.Clean(filepath.ToSlash(name))
+	if clean == mount {
+		return ".", nil
+	}
+	rel, ok := strings.CutPrefix(clean, mount+"/")
+	if !ok {
+		if v.outside == "" {
+			v.outside = name
+		}
+		return "", fmt.Errorf("%s: %w", name, errOutside)
+	}
+	return rel, nil
+}
+
+// look is what stands at a path, and is remembered.
+func (v *view) look(rel string) state {
+	if s, ok := v.reads[rel]; ok {
+		return s
+	}
+	s := stateOf(v.fsys, rel)
+	v.reads[rel] = s
+	return s
+}
+
+// content is a file as kustomize sees it.
+func (v *view) content(rel string) ([]byte, error) {
+	v.look(rel)
+	if b, ok := v.served[rel]; ok {
+		return b, nil
+	}
+	return read(v.fsys, rel)
+}
+
+// ReadFile implements filesys.FileSystem.
+func (v *view) ReadFile(name string) ([]byte, error) {
+	rel, err := v.inside(name)
+	if err != nil {
+		return nil, err
+	}
+	return v.content(rel)
+}
+
+// IsDir implements filesys.FileSystem.
+func (v *view) IsDir(name string) bool {
+	rel, err := v.inside(name)
+	return err == nil && v.look(rel) == directory
+}
+
+// Exists implements filesys.FileSystem.
+func (v *view) Exists(name string) bool {
+	rel, err := v.inside(name)
+	return err == nil && v.look(rel) != absent
+}
+
+// CleanedAbs implements filesys.FileSystem.
+func (v *view) CleanedAbs(name string) (filesys.ConfirmedDir, string, error) {
+	rel, err := v.inside(name)
+	if err != nil {
+		return "", "", err
+	}
+	abs := path.Join(mount, rel)
+	switch v.look(rel) {
+	case absent:
+		return "", "", fmt.Errorf("%s: %w", rel, fs.ErrNotExist)
+	case directory:
+		return filesys.ConfirmedDir(abs), "", nil
+	}
+	return filesys.ConfirmedDir(path.Dir(abs)), path.Base(abs), nil
+}
+
+var errReadOnly = errors.New("a commit is read-only")
+
+// The rest of filesys.FileSystem is not used by a build.
+
+func (v *view) Create(string) (filesys.File, error)  { return nil, errReadOnly }
+func (v *view) Mkdir(string) error                   { return errReadOnly }
+func (v *view) MkdirAll(string) error                { return errReadOnly }
+func (v *view) RemoveAll(string) error               { return errReadOnly }
+func (v *view) WriteFile(string, []byte) error       { return errReadOnly }
+func (v *view) Open(string) (filesys.File, error)    { return nil, errors.ErrUnsupported }
+func (v *view) ReadDir(string) ([]string, error)     { return nil, errors.ErrUnsupported }
+func (v *view) Glob(string) ([]string, error)        { return nil, errors.ErrUnsupported }
+func (v *view) Walk(string, filepath.WalkFunc) error { return errors.ErrUnsupported }
