@@ -132,6 +132,9 @@ func (l *Loop) load() error {
 	return nil
 }
 
+// Renders is how many units were rendered since the loop was opened.
+func (l *Loop) Renders() int { return l.history.Renders }
+
 // Close drains: it ends the requests in flight and starts no new ones.
 func (l *Loop) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fairlead/fairlead/dispatch"
+	"github.com/fairlead/fairlead/examples"
+	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/reconcile"
+	"github.com/fairlead/fairlead/source"
+)
+
+func newDemo() *cobra.Command {
+	d := &demo{}
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "See the main job on three clusters inside this process",
+		Long: `Makes a fleet repository, starts three members inside this process, runs the
+loop, pushes four commits and shows after each of them what every member runs:
+a first release, a release that two clusters hold, the promotion of one of
+them, and the removal of the application with its copies left running.`,
+		Args: mustNotHaveArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			d.out = cmd.OutOrStdout()
+			return d.run(cmd.Context())
+		},
+	}
+	cmd.Flags().BoolVar(&d.keep, "keep", false, "leave it running, with a repository to push to and a kubeconfig for kubectl")
+	cmd.Flags().StringVar(&d.kind, "members", "embedded", "embedded, or real API servers once 'make test' has built them")
+	return cmd
+}
+
+type demo struct {
+	keep bool
+	kind string
+	out  io.Writer
+
+	dir     string
+	repo    *source.Repo
+	loop    *reconcile.Loop
+	members map[string]*demoMember
+	clock   time.Time
+}
+
+// chapter is a commit of the demo, and what there is to see in it.
+type chapter struct {
+	message string
+	say     string
+	edit    func(*demo) map[string][]byte
+}
+
+const webPolicy = "policies/web.yaml"
+
+var chapters = []chapter{
+	{
+		"shop: the first release of web 1.0",
+		"Three clusters, one application: twelve replicas, shared 2:1:1.",
+		func(d *demo) map[string][]byte { return quickstart() },
+	},
+	{
+		"shop: web 2.0, on eu-1 first",
+		"A new image, and a suspension of us-1 and ap-1 in the same commit: only eu-1 gets it.",
+		func(d *demo) map[string][]byte {
+			files := quickstart()
+			return map[string][]byte{
+				"apps/web/kustomization.yaml": replace(files["apps/web/kustomization.yaml"], `newTag: "1.0"`, `newTag: "2.0"`),
+				webPolicy:                     suspend(files[webPolicy], "us-1", "ap-1"),
+			}
+		},
+	},
+	{
+		"shop: promote us-1",
+		"A promotion is a commit that takes a name off the list.",
+		func(d *demo) map[string][]byte {
+			return map[string][]byte{webPolicy: suspend(quickstart()[webPolicy], "ap-1")}
+		},
+	},
+	{
+		"shop: retire web, leave it running",
+		"The templates go, the policy says preserve: every copy keeps running, without our marks. ap-1 still runs 1.0.",
+		func(d *demo) map[string][]byte {
+			edit := map[string][]byte{webPolicy: append(suspend(quickstart()[webPolicy], "ap-1"), "  preserveResourcesOnDeletion: true\n"...)}
+			for name := range quickstart() {
+				if strings.HasPrefix(name, "apps/web/") {
+					edit[name] = nil
+				}
+			}
+			return edit
+		},
+	},
+}
+
+func (d *demo) run(ctx context.Context) (err error) {
+	if d.dir, err = os.MkdirTemp("", "fairlead-demo-"); err != nil {
+		return err
+	}
+	if !d.keep {
+		defer os.RemoveAll(d.dir)
+	}
+	if err := d.start(ctx); err != nil {
+		return err
+	}
+	defer d.stop()
+	for i, c := range chapters {
+		if err := d.tell(ctx, i+1, c); err != nil {
+			return err
+		}
+	}
+	if !d.keep {
+		fmt.Fprintf(d.out, "\nThat was the main job. 'fairlead demo --keep' leaves it running for you to push to.\n")
+		return nil
+	}
+	return d.wait(ctx)
+}
+
+// start makes the repository and the members, and opens the loop on them.
+func (d *demo) start(ctx context.Context) (err error) {
+	d.clock = time.Now()
+	if d.repo, err = source.Init(d.repository(), "main"); err != nil {
+		return err
+	}
+	if _, err := d.commit("begin", map[string][]byte{"README.md": []byte("# An empty fleet\n")}); err != nil {
+		return err
+	}
+	if d.members, err = startMembers(d.kind, d.dir, []string{"eu-1", "us-1", "ap-1"}); err != nil {
+		return err
+	}
+	d.loop, err = reconcile.Open(ctx, reconcile.Options{
+		Repo: d.repository(), Ref: "main", Path: ".", StateDir: filepath.Join(d.dir, "state"), Interval: time.Second,
+		Members: func(c *propagate.Cluster) (dispatch.Member, error) {
+			m, ok := d.members[c.Name]
+			if !ok {
+				return nil, fmt.Errorf("the demo has no member %q", c.Name)
+			}
+			return dispatch.Push(m.config)
+		},
+		Report: func(line reconcile.Line) {
+			if line.Level == reconcile.Warn {
+				fmt.Fprintf(d.out, "  %s\n", line.Text)
+			}
+		},
+	})
+	return err
+}
+
+func (d *demo) repository() string { return filepath.Join(d.dir, "fleet.git") }
+
+func (d *demo) stop() {
+	if d.loop != nil {
+		_ = d.loop.Close() // the process ends; what was not saved is found again
+	}
+	for _, m := range d.members {
+		m.stop()
+	}
+}
+
+func (d *demo) tell(ctx context.Context, n int, c chapter) error {
+	fmt.Fprintf(d.out, "\n%d. git commit -m %q\n   %s\n\n", n, c.message, c.say)
+	if _, err := d.commit(c.message, c.edit(d)); err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := d.loop.Once(ctx); err != nil {
+		return err
+	}
+	took := time.Since(began)
+	if err := d.show(ctx); err != nil {
+		return err
+	}
+	fmt.Fprintf(d.out, "   pushed and acknowledged in %s\n", took.Round(time.Millisecond))
+	return nil
+}
+
+func (d *demo) commit(message string, files map[string][]byte) (string, error) {
+	d.clock = d.clock.Add(time.Second)
+	return d.repo.Apply(source.Edit{Branch: "main", Message: message + "\n", Author: "fairlead demo", Mail: "demo@fairlead.dev", When: d.clock, Files: files})
+}
+
+// shown are the resources that the demo looks at in each member.
+var shown = []schema.GroupVersionResource{
+	{Group: "apps", Version: "v1", Resource: "deployments"},
+	{Version: "v1", Resource: "services"},
+	{Version: "v1", Resource: "configmaps"},
+}
+
+// show asks every member what it runs, as kubectl would.
+func (d *demo) show(ctx context.Context) error {
+	w := tabwriter.NewWriter(d.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "   CLUSTER\tOBJECT\tIMAGE\tREPLICAS\tOURS\tREVISION")
+	for _, name := range []string{"eu-1", "us-1", "ap-1"} {
+		for _, resource := range shown {
+			objects, err := dispatch.Live(ctx, d.members[name].config, resource, "shop")
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			for _, o := range objects {
+				showObject(w, name, &unstructured.Unstructured{Object: o})
+			}
+		}
+	}
+	return w.Flush()
+}
+
+func showObject(w io.Writer, cluster string, o *unstructured.Unstructured) {
+	if o.GetName() == "kube-root-ca.crt" {
+		return
+	}
+	image, replicas, ours, revision := "-", "-", "no", "-"
+	if containers, ok, _ := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers"); ok && len(containers) > 0 {
+		image, _, _ = unstructured.NestedString(containers[0].(map[string]any), "image")
+		image = image[strings.LastIndex(image, "/")+1:]
+	}
+	if n, ok, _ := unstructured.NestedInt64(o.Object, "spec", "replicas"); ok {
+		replicas = fmt.Sprint(n)
+	}
+	if o.GetLabels()[dispatch.LabelManaged] == "true" {
+		ours, revision = "yes", short(o.GetAnnotations()[dispatch.AnnotationRevision])
+	}
+	fmt.Fprintf(w, "   %s\t%s %s\t%s\t%s\t%s\t%s\n", cluster, o.GetKind(), o.GetName(), image, replicas, ours, revision)
+}
+
+// wait leaves the demo running for the user to play with.
+func (d *demo) wait(ctx context.Context) error {
+	kubeconfig := filepath.Join(d.dir, "members.yaml")
+	if err := writeKubeconfig(kubeconfig, d.members); err != nil {
+		return err
+	}
+	fmt.Fprintf(d.out, `
+It stays up until Ctrl-C; then %[1]s can go.
+
+  git clone %[2]s fleet && cd fleet      # edit, commit, push: the members follow within a second
+  fairlead plan -C fleet                 # what a commit would do
+  kubectl --kubeconfig %[3]s --context eu-1 get deploy,cm -n shop
+`, d.dir, d.repository(), kubeconfig)
+	return d.loop.Run(ctx)
+}
+
+// quickstart are the files of the example fleet, by path.
+func quickstart() map[string][]byte {
+	files := map[string][]byte{}
+	example := examples.Quickstart()
+	_ = fs.WalkDir(example, ".", func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			files[path], err = fs.ReadFile(example, path)
+		}
+		return err // an embedded file can always be read
+	})
+	return files
+}
+
+func replace(content []byte, old, with string) []byte {
+	return []byte(strings.ReplaceAll(string(content), old, with))
+}
+
+// suspend adds a suspension to the end of a policy's spec.
+func suspend(policy []byte, clusters ...string) []byte {
+	return append(slices.Clone(policy), fmt.Sprintf("  suspension:\n    dispatchingOnClusters:\n      clusterNames: [%s]\n", strings.Join(clusters, ", "))...)
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/fairlead/fairlead/propagate"
+)
+
+type getFlags struct {
+	lookFlags
+	output        string
+	namespace     string
+	allNamespaces bool
+	selector      string
+	clusters      []string
+}
+
+func newGet() *cobra.Command {
+	var f getFlags
+	cmd := &cobra.Command{
+		Use:   "get NOUN [NAME]",
+		Short: "Show clusters, policies, templates, bindings, works or objects as git has them",
+		Long: `Folds the history up to --ref and prints what came of it, from git alone.
+
+  clusters    the members of the fleet
+  policies    who sends what where
+  templates   what can be sent, and who claims it
+  bindings    where each template goes, and why
+  works       what each cluster is meant to have, held or not
+  objects     what each cluster runs: what was last released to it`,
+		Example: `  fairlead get bindings
+  fairlead get objects -c eu-1 -o yaml
+  fairlead get works -l app=web --ref v1.4.0`,
+		Args:      arguments(cobra.RangeArgs(1, 2)),
+		RunE:      func(cmd *cobra.Command, args []string) error { return f.get(cmd, args) },
+		ValidArgs: []string{"clusters", "policies", "templates", "bindings", "works", "objects"},
+	}
+	f.bind(cmd.Flags())
+	cmd.Flags().StringVarP(&f.output, "output", "o", "table", strings.Join(outputs, ", "))
+	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "only this namespace (default: all)")
+	cmd.Flags().BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "all namespaces")
+	cmd.Flags().StringVarP(&f.selector, "selector", "l", "", "only what has these labels")
+	cmd.Flags().StringSliceVarP(&f.clusters, "cluster", "c", nil, "only these clusters")
+	return cmd
+}
+
+// nouns are what get knows, under every name that users have for it.
+var nouns = map[string]func(*view) list{
+	"cluster": (*view).clusters, "clusters": (*view).clusters,
+	"policy": (*view).policies, "policies": (*view).policies,
+	"template": (*view).templates, "templates": (*view).templates,
+	"binding": (*view).bindings, "bindings": (*view).bindings, "rb": (*view).bindings, "crb": (*view).bindings,
+	"work": (*view).works, "works": (*view).works, "wk": (*view).works,
+	"object": (*view).objects, "objects": (*view).objects,
+}
+
+func (f *getFlags) get(cmd *cobra.Command, args []string) error {
+	noun, ok := nouns[args[0]]
+	if !ok {
+		return fmt.Errorf("not supported yet: get %s, live from the members; git has clusters, policies, templates, bindings, works and objects", args[0])
+	}
+	if err := checkOutput(f.output, outputs...); err != nil {
+		return err
+	}
+	selector, err := labels.Parse(f.selector)
+	if err != nil {
+		return usagef("-l: %w", err)
+	}
+	l, err := f.open(cmd.Context())
+	if err != nil {
+		return err
+	}
+	head, err := l.resolve(f.ref)
+	if err != nil {
+		return err
+	}
+	state, err := l.at(head)
+	if err != nil {
+		return err
+	}
+	warnRefused(cmd.ErrOrStderr(), &state)
+	if state.Snapshot == nil {
+		state.Snapshot = &propagate.Snapshot{}
+	}
+	v := &view{state: &state, selector: selector, onlyClusters: f.clusters}
+	if !f.allNamespaces {
+		v.namespace = f.namespace
+	}
+	if len(args) == 2 {
+		v.name = args[1]
+	}
+	for _, name := range f.clusters {
+		if _, ok := state.Snapshot.Clusters.Get(name); !ok {
+			return fmt.Errorf("-c: the fleet has no cluster %q", name)
+		}
+	}
+	found := noun(v)
+	if v.name != "" && len(found.items) == 0 {
+		return fmt.Errorf("%s %q not found at %s", args[0], v.name, short(head))
+	}
+	if len(found.items) == 0 && (f.output == "table" || f.output == "wide") {
+		fmt.Fprintf(cmd.ErrOrStderr(), "No %s found at %s.\n", args[0], short(head))
+		return nil
+	}
+	return found.print(cmd.OutOrStdout(), f.output, v.name != "")
+}
+
+// view is a state with what the user asked to see of it.
+type view struct {
+	state        *propagate.State
+	namespace    string // "" is all
+	name         string // "" is all
+	selector     labels.Selector
+	onlyClusters []string
+}
+
+// shows is whether the user asked for something of this name.
+func (v *view) shows(namespace, name string, set map[string]string) bool {
+	return (v.namespace == "" || v.namespace == namespace) && (v.name == "" || v.name == name) && v.selector.Matches(labels.Set(set))
+}
+
+func (v *view) showsCluster(name string) bool {
+	return len(v.onlyClusters) == 0 || slices.Contains(v.onlyClusters, name)
+}
+
+// labelsOf a binding are its template's.
+func (v *view) labelsOf(b *propagate.Binding) map[string]string {
+	if t := v.state.Snapshot.Templates.At(b.Key()); t != nil {
+		return t.Labels
+	}
+	return b.Active.Template.Labels
+}

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/fairlead/fairlead/propagate"
+)
+
+// planReport is a plan as it is printed; its JSON is a contract. Within a
+// major of FormatVersion fields are only added.
+type planReport struct {
+	APIVersion    string        `json:"apiVersion"`
+	Kind          string        `json:"kind"`
+	FormatVersion string        `json:"formatVersion"`
+	Complete      bool          `json:"complete"`
+	Base          planCommit    `json:"base"`
+	Head          planCommit    `json:"head"`
+	Digest        string        `json:"digest"`
+	Summary       planSummary   `json:"summary"`
+	Clusters      []planCluster `json:"clusters"`
+	Cells         []planCell    `json:"cells"`
+	Findings      []planFinding `json:"findings"`
+}
+
+type planCommit struct {
+	Commit string `json:"commit"`
+}
+
+type planSummary struct {
+	Cells           cellCounts `json:"cells"`
+	Clusters        int        `json:"clusters"`
+	DistinctChanges int        `json:"distinctChanges"`
+	Errors          int        `json:"errors"`
+	Cautions        int        `json:"cautions"`
+	Notices         int        `json:"notices"`
+}
+
+// cellCounts counts cells by when they happen; deletions and what is left
+// running are counted apart.
+type cellCounts struct {
+	Now       int `json:"now"`
+	Released  int `json:"released"`
+	Held      int `json:"held"`
+	Deferred  int `json:"deferred"`
+	Blocked   int `json:"blocked"`
+	Deleted   int `json:"deleted"`
+	Preserved int `json:"preserved"`
+}
+
+type planCluster struct {
+	Name string `json:"name"`
+	cellCounts
+	Replicas *planReplicas `json:"replicas,omitempty"`
+}
+
+type planReplicas struct {
+	Before int64 `json:"before"`
+	After  int64 `json:"after"`
+	Asked  int64 `json:"asked"`
+}
+
+type planObject struct {
+	APIVersion string `json:"apiVersion,omitempty"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
+}
+
+type planCell struct {
+	Object      planObject            `json:"object"`
+	Cluster     string                `json:"cluster"`
+	Policy      string                `json:"policy,omitempty"`
+	Action      propagate.Action      `json:"action"`
+	Disposition propagate.Disposition `json:"disposition"`
+	Replicas    *planReplicas         `json:"replicas,omitempty"`
+	Because     []planBecause         `json:"because"`
+	Change      string                `json:"change,omitempty"`
+}
+
+type planBecause struct {
+	Code string `json:"code"`
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitempty"`
+}
+
+type planFinding struct {
+	Code     string          `json:"code"`
+	Level    propagate.Level `json:"level"`
+	Message  string          `json:"message"`
+	Object   *planObject     `json:"object,omitempty"`
+	Clusters []string        `json:"clusters,omitempty"`
+	Policy   string          `json:"policy,omitempty"`
+	File     string          `json:"file,omitempty"`
+	Line     int             `json:"line,omitempty"`
+	Trailer  string          `json:"trailer,omitempty"`
+}
+
+func newPlanReport(p *propagate.Plan, base, head string, after *propagate.State) *planReport {
+	r := &planReport{
+		APIVersion: "fairlead.dev/v1", Kind: "Plan", FormatVersion: "1.0", Complete: true,
+		Base: planCommit{base}, Head: planCommit{head},
+		Clusters: []planCluster{}, Cells: []planCell{}, Findings: []planFinding{},
+	}
+	if refusal := after.Refusal; refusal != nil && refusal.Guard == nil && refusal.Commit == head {
+		r.Complete = false
+		for _, problem := range refusal.Problems {
+			r.Findings = append(r.Findings, planFinding{Code: propagate.FindingRenderError, Level: propagate.LevelError,
+				Message: fmt.Sprintf("commit %s: %s", short(head), problem.Error()), File: problem.File, Line: problem.Line})
+		}
+	}
+	for _, c := range p.Cells {
+		r.addCell(c)
+	}
+	for _, f := range p.Findings {
+		r.addFinding(f)
+	}
+	for _, f := range r.Findings {
+		switch f.Level {
+		case propagate.LevelError:
+			r.Summary.Errors++
+		case propagate.LevelCaution:
+			r.Summary.Cautions++
+		default:
+			r.Summary.Notices++
+		}
+	}
+	slices.SortFunc(r.Clusters, func(a, b planCluster) int { return cmp.Compare(a.Name, b.Name) })
+	r.Summary.Clusters = len(r.Clusters)
+	cells, err := json.Marshal(r.Cells)
+	if err != nil {
+		panic(fmt.Sprintf("plan cells have no JSON: %v", err))
+	}
+	r.Digest = propagate.DigestOf(cells).String()
+	return r
+}
+
+func (r *planReport) addCell(c propagate.Cell) {
+	cell := planCell{
+		Object:  planObject{c.APIVersion, c.Object.Kind, c.Object.Namespace, c.Object.Name},
+		Cluster: c.Cluster, Policy: c.Policy.Name, Action: c.Action, Disposition: c.Disposition, Change: c.Change,
+		Because: []planBecause{},
+	}
+	for _, why := range c.Because {
+		cell.Because = append(cell.Because, planBecause{why.Code, why.File, why.Line})
+	}
+	if c.Replicas != nil {
+		cell.Replicas = &planReplicas{c.Replicas.Before, c.Replicas.After, c.Replicas.Asked}
+	}
+	r.Cells = append(r.Cells, cell)
+	r.Summary.Cells.add(c)
+	r.cluster(c.Cluster).add(c)
+	var n int
+	if _, err := fmt.Sscanf(c.Change, "c%d", &n); err == nil {
+		r.Summary.DistinctChanges = max(r.Summary.DistinctChanges, n)
+	}
+}
+
+func (r *planReport) addFinding(f propagate.Finding) {
+	finding := planFinding{Code: f.Code, Level: f.Level, Message: f.Message, Clusters: f.Clusters, Policy: f.Policy.Name,
+		File: f.Origin.File, Line: f.Origin.Line, Trailer: f.Trailer}
+	if f.Object != (propagate.ID{}) {
+		finding.Object = &planObject{Kind: f.Object.Kind, Namespace: f.Object.Namespace, Name: f.Object.Name}
+	}
+	r.Findings = append(r.Findings, finding)
+}
+
+// cluster is the row of a cluster, added when it is new.
+func (r *planReport) cluster(name string) *planCluster {
+	for i := range r.Clusters {
+		if r.Clusters[i].Name == name {
+			return &r.Clusters[i]
+		}
+	}
+	r.Clusters = append(r.Clusters, planCluster{Name: name})
+	return &r.Clusters[len(r.Clusters)-1]
+}
+
+func (n *cellCounts) add(c propagate.Cell) {
+	switch {
+	case c.Disposition == propagate.Held:
+		n.Held++
+	case c.Action == propagate.ActionDelete:
+		n.Deleted++
+	case c.Action == propagate.ActionPreserve:
+		n.Preserved++
+	case c.Disposition == propagate.Released:
+		n.Released++
+	case c.Disposition == propagate.Deferred:
+		n.Deferred++
+	case c.Disposition == propagate.Blocked:
+		n.Blocked++
+	default:
+		n.Now++
+	}
+}
+
+func (c *planCluster) add(cell propagate.Cell) {
+	c.cellCounts.add(cell)
+	if cell.Replicas == nil {
+		return
+	}
+	if c.Replicas == nil {
+		c.Replicas = &planReplicas{}
+	}
+	c.Replicas.Before += cell.Replicas.Before
+	c.Replicas.After += cell.Replicas.After
+	c.Replicas.Asked += cell.Replicas.Asked
+}
+
+// changes is whether a merge would change anything on a cluster.
+func (r *planReport) changes() bool {
+	c := r.Summary.Cells
+	return c.Now+c.Released+c.Deleted+c.Preserved > 0
+}
+
+var glyphs = map[propagate.Action]string{
+	propagate.ActionCreate: "+", propagate.ActionUpdate: "~", propagate.ActionScale: "^",
+	propagate.ActionDelete: "-", propagate.ActionPreserve: "o", propagate.ActionNone: "=",
+}
+
+// text prints the verdict first, then what to check, then the clusters and
+// the changes; equal changes share a line.
+func (r *planReport) text(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "plan %s..%s\n\n", short(r.Base.Commit), short(r.Head.Commit))
+	r.verdict(w)
+	r.check(w)
+	r.table(w)
+	r.cells(w)
+	return w.Flush()
+}
+
+func (r *planReport) verdict(w io.Writer) {
+	c := r.Summary.Cells
+	switch {
+	case !r.Complete:
+		fmt.Fprintln(w, "The change cannot be planned: the fleet would stay as it is.")
+		return
+	case !r.changes() && c.Held == 0:
+		fmt.Fprintln(w, "Nothing changes on any cluster.")
+		return
+	case !r.changes():
+		fmt.Fprintln(w, "Nothing changes on any cluster; what is held stays held.")
+	default:
+		fmt.Fprintln(w, "On merge")
+	}
+	for _, line := range []struct {
+		n    int
+		text string
+	}{
+		{c.Now, "now"}, {c.Released, "released: a hold is lifted"}, {c.Deleted, "deleted"},
+		{c.Preserved, "left running, no longer managed"}, {c.Held, "held by a suspension"},
+		{c.Deferred, "deferred"}, {c.Blocked, "blocked"},
+	} {
+		if line.n > 0 {
+			fmt.Fprintf(w, "  %4d %s\n", line.n, line.text)
+		}
+	}
+}
+
+func (r *planReport) check(w io.Writer) {
+	if len(r.Findings) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "\nCheck")
+	mark := map[propagate.Level]string{propagate.LevelError: "x", propagate.LevelCaution: "!", propagate.LevelNotice: "."}
+	for _, f := range r.Findings {
+		where := f.File
+		if f.Line > 0 {
+			where = fmt.Sprintf("%s:%d", f.File, f.Line)
+		}
+		if where != "" {
+			where = "  (" + where + ")"
+		}
+		fmt.Fprintf(w, "  %s %s  %s%s\n", mark[f.Level], f.Code, f.Message, where)
+	}
+}
+
+func (r *planReport) table(w io.Writer) {
+	if len(r.Clusters) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "\nCLUSTER\tNOW\tRELEASED\tHELD\tDELETED\tLEFT\tREPLICAS")
+	for _, c := range r.Clusters {
+		replicas := "-"
+		if c.Replicas != nil {
+			replicas = fmt.Sprintf("%d -> %d", c.Replicas.Before, c.Replicas.After)
+			if c.Replicas.Asked != c.Replicas.After {
+				replicas += fmt.Sprintf(" (asked %d)", c.Replicas.Asked)
+			}
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Name, dash(c.Now), dash(c.Released), dash(c.Held), dash(c.Deleted), dash(c.Preserved), replicas)
+	}
+}
+
+func dash(n int) string {
+	if n == 0 {
+		return "-"
+	}
+	return fmt.Sprint(n)
+}
+
+func (r *planReport) cells(w io.Writer) {
+	if len(r.Cells) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "\nChanges")
+	for i := 0; i < len(r.Cells); {
+		first := r.Cells[i]
+		var clusters []string
+		j := i
+		for ; j < len(r.Cells) && r.Cells[j].Object == first.Object; j++ {
+		}
+		rest := r.Cells[i:j]
+		done := map[string]bool{}
+		for _, c := range rest {
+			key := c.Change + string(c.Disposition) + string(c.Action)
+			if done[key] {
+				continue
+			}
+			done[key] = true
+			clusters = clusters[:0]
+			for _, same := range rest {
+				if same.Change+string(same.Disposition)+string(same.Action) == key {
+					clusters = append(clusters, same.Cluster)
+				}
+			}
+			fmt.Fprintf(w, "  %s %s\t%s\t%s\t%s\t%s\n", glyphs[c.Action], c.Action, c.Object.text(), c.Disposition, strings.Join(clusters, " "), because(c))
+		}
+		i = j
+	}
+}
+
+func (o planObject) text() string {
+	if o.Namespace == "" {
+		return o.Kind + " " + o.Name
+	}
+	return o.Kind + " " + o.Namespace + "/" + o.Name
+}
+
+func because(c planCell) string {
+	var why []string
+	for _, b := range c.Because {
+		if b.File == "" {
+			why = append(why, b.Code)
+			continue
+		}
+		why = append(why, fmt.Sprintf("%s %s:%d", b.Code, b.File, b.Line))
+	}
+	return strings.Join(why, ", ")
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead/fairlead/propagate"
+)
+
+func newRender() *cobra.Command {
+	var f lookFlags
+	var output string
+	cmd := &cobra.Command{
+		Use:   "render",
+		Short: "Print what the tree of one revision renders to",
+		Long: `Renders the fleet's directory at --ref and prints its clusters, policies and
+templates, defaulted as the fold sees them. Nothing is folded: it is one tree.`,
+		Args: mustNotHaveArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.render(cmd, output) },
+	}
+	f.bind(cmd.Flags())
+	cmd.Flags().StringVarP(&output, "output", "o", "yaml", "yaml, json, name, table, wide")
+	return cmd
+}
+
+func (f *lookFlags) render(cmd *cobra.Command, output string) error {
+	if err := checkOutput(output, outputs...); err != nil {
+		return err
+	}
+	l, err := f.open(cmd.Context())
+	if err != nil {
+		return err
+	}
+	head, err := l.resolve(f.ref)
+	if err != nil {
+		return err
+	}
+	c, err := l.repo.Commit(head)
+	if err != nil {
+		return err
+	}
+	in, err := l.history.Read(c)
+	if err != nil {
+		return err
+	}
+	if in.Snapshot == nil {
+		for _, p := range in.Problems {
+			fmt.Fprintln(cmd.ErrOrStderr(), p.Error())
+		}
+		return fmt.Errorf("commit %s does not render: %s", short(head), count(len(in.Problems), "problem"))
+	}
+	return rendered(in.Snapshot).print(cmd.OutOrStdout(), output, false)
+}
+
+// rendered lists the documents of a snapshot by where they stand.
+func rendered(s *propagate.Snapshot) list {
+	type placed struct {
+		propagate.Origin
+		item
+	}
+	var all []placed
+	v := &view{state: &propagate.State{Snapshot: s}}
+	for c := range s.Clusters.Values() {
+		all = append(all, placed{c.Origin, item{c.Cluster, []any{"", "Cluster", c.Name, c.Origin.String()}}})
+	}
+	for p := range s.Policies.Values() {
+		all = append(all, placed{p.Origin, item{v.policy(p), []any{p.Ref.Namespace, p.Ref.Kind(), p.Ref.Name, p.Origin.String()}}})
+	}
+	for t := range s.Templates.Values() {
+		all = append(all, placed{t.Origin, item{t.Object, []any{t.Namespace, t.Kind, t.Name, t.Origin.String()}}})
+	}
+	slices.SortStableFunc(all, func(a, b placed) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+	})
+	found := list{columns: columns("NAMESPACE", "KIND", "NAME", "FILE")}
+	for _, p := range all {
+		found.items = append(found.items, p.item)
+	}
+	return found
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes of every command.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitDifferences = 2 // only with --detailed-exitcode
+	exitUsage       = 64
+)
+
+// run is the program: everything it prints goes to the writers.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	var usage *usageError
+	var quiet *exitError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &quiet):
+		return quiet.code
+	case errors.As(err, &usage):
+		fmt.Fprintf(stderr, "fairlead: %v\nRun 'fairlead help' for how it is used.\n", err)
+		return exitUsage
+	}
+	fmt.Fprintf(stderr, "fairlead: %v\n", err)
+	return exitFailed
+}
+
+// usageError is a command line that makes no sense.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+
+// exitError ends with a code after everything was printed.
+type exitError struct{ code int }
+
+func (e *exitError) Error() string { return fmt.Sprintf("exit %d", e.code) }
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "fairlead",
+		Short: "A fleet of Kubernetes clusters whose control plane is a git repository",
+		Long: `fairlead reads Karmada-style policies and ordinary Kubernetes templates from a
+git repository, decides which cluster gets what, and brings the clusters there.
+
+The fleet is a pure function of git history: each commit of the tracked branch
+is one step, and the same history always gives the same fleet.
+
+  look   get, plan, validate, render     git alone, no cluster, no credentials
+  run    run, demo                       bring clusters to what git says`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("unknown command %q", args[0])
+			}
+			return cmd.Help()
+		},
+		Args: cobra.ArbitraryArgs,
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	root.AddCommand(newRun(), newGet(), newPlan(), newValidate(), newRender(), newDemo(), newVersion())
+	return root
+}
+
+// arguments makes cobra's verdict on the number of arguments a usage error.
+func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return &usageError{fmt.Errorf("%s: %w", cmd.CommandPath(), err)}
+		}
+		return nil
+	}
+}

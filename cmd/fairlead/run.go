@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	clusterv1alpha1 "github.com/fairlead/fairlead/api/cluster/v1alpha1"
+	"github.com/fairlead/fairlead/dispatch"
+	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/reconcile"
+)
+
+type runFlags struct {
+	fleetFlags
+	kubeconfig, publish, state string
+	interval, timeout          time.Duration
+	once, dryRun, verbose      bool
+	gates                      string
+}
+
+func newRun() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Follow a branch and bring every cluster to what it says",
+		Long: `Follows a branch of a repository and brings every cluster of the fleet to what
+it says, until it is told to end. A push cluster is reached by the context of
+--kubeconfig that bears its name; what a pull cluster should run is written to
+--publish.`,
+		Example: `  fairlead run -C https://git.example.com/acme/fleet --git-auth /etc/fleet --kubeconfig members.yaml
+  fairlead run -C . --once --dry-run -v`,
+		Args: mustNotHaveArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	f.bind(cmd.Flags())
+	flags := cmd.Flags()
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "file with a context for each push cluster, named like it (default: where kubectl looks)")
+	flags.StringVar(&f.publish, "publish", "", "directory that gets one directory for each pull cluster")
+	flags.StringVar(&f.state, "state", "", "directory of the checkpoint (default: one for each repository, ref and path under the user's state directory)")
+	flags.DurationVar(&f.interval, "interval", 30*time.Second, "time between two looks at the repository")
+	flags.DurationVar(&f.timeout, "timeout", 2*time.Minute, "how long --once waits for the clusters")
+	flags.BoolVar(&f.once, "once", false, "go round once; exit 1 when a cluster is not where git wants it")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "send nothing to any cluster and keep no state")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print every single act")
+	flags.StringVar(&f.gates, "feature-gates", "", "not for run: feature gates live in fairlead.yaml, so that they are part of the history")
+	_ = flags.MarkHidden("feature-gates")
+	return cmd
+}
+
+func (f *runFlags) run(cmd *cobra.Command) error {
+	ctx := cmd.Context()
+	if cmd.Flags().Changed("feature-gates") {
+		return usagef("run takes feature gates from fairlead.yaml in git alone")
+	}
+	if strings.Contains(f.publish, "://") {
+		return usagef("not supported yet: --publish URL; give a directory")
+	}
+	auth, err := f.credentials()
+	if err != nil {
+		return err
+	}
+	origin := reconcile.Origin{Repo: f.repo, Ref: f.ref, Path: f.path}
+	if f.state == "" {
+		if f.repo, err = absolute(f.repo); err != nil {
+			return err
+		}
+		origin.Repo = f.repo
+		if f.state, err = reconcile.DefaultStateDir(origin); err != nil {
+			return err
+		}
+	}
+	members := &members{kubeconfig: f.kubeconfig, publish: f.publish}
+	out := &lines{w: cmd.ErrOrStderr(), verbose: f.verbose || f.dryRun}
+	loop, err := reconcile.Open(ctx, reconcile.Options{
+		Repo: f.repo, Ref: f.ref, Path: f.path, Auth: auth, StateDir: f.state,
+		Interval: f.interval, Timeout: f.timeout, DryRun: f.dryRun,
+		Members: members.member, Report: out.report,
+	})
+	if err != nil {
+		return err
+	}
+	if f.once {
+		err = loop.Once(ctx)
+	} else {
+		err = loop.Run(ctx)
+	}
+	if closeErr := loop.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		out.summary()
+	}
+	return err
+}
+
+// absolute makes a local repository's path independent of where we stand, so
+// that the state directory is the same from everywhere.
+func absolute(repo string) (string, error) {
+	if strings.Contains(repo, "://") || strings.Contains(repo, "@") && strings.Contains(repo, ":") {
+		return repo, nil
+	}
+	return filepath.Abs(repo)
+}
+
+// members finds the way to a cluster.
+type members struct {
+	kubeconfig, publish string
+
+	once     sync.Once
+	contexts *dispatch.Contexts
+	err      error
+}
+
+func (m *members) member(c *propagate.Cluster) (dispatch.Member, error) {
+	if c.Spec.SyncMode == clusterv1alpha1.Pull {
+		if m.publish == "" {
+			return nil, fmt.Errorf("it is a pull cluster, and --publish does not say where to write for it (%s)", c.Origin)
+		}
+		return dispatch.Directory(filepath.Join(m.publish, c.Name)), nil
+	}
+	m.once.Do(func() { m.contexts, m.err = dispatch.LoadContexts(m.kubeconfig) })
+	if m.err != nil {
+		return nil, m.err
+	}
+	config, err := m.contexts.For(c.Name)
+	if err != nil {
+		return nil, err
+	}
+	return dispatch.Push(config)
+}
+
+// lines prints what happens, one line each, and counts the acts.
+type lines struct {
+	mu      sync.Mutex
+	w       io.Writer
+	verbose bool
+	acts    int
+}
+
+func (l *lines) report(line reconcile.Line) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if line.Level == reconcile.Act {
+		l.acts++
+		if !l.verbose {
+			return
+		}
+	}
+	fmt.Fprintln(l.w, line.Text)
+}
+
+func (l *lines) summary() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.acts == 0 {
+		fmt.Fprintln(l.w, "nothing was sent to any cluster")
+		return
+	}
+	fmt.Fprintf(l.w, "%s on the clusters\n", count(l.acts, "act"))
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/fairlead/fairlead/dispatch"
+	"github.com/fairlead/fairlead/dispatch/embedded"
+	"github.com/fairlead/fairlead/examples"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"fairlead": func() {
+			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+		},
+	})
+}
+
+// The program driven as its user drives it: real git, the real binary, and
+// members inside the test process.
+//
+//	members NAME...    starts members and writes members.yaml with a context for each
+//	partition NAME     takes a member off the network; heal NAME brings it back
+//	requests           prints what every member was sent since the last time, reads left out
+//	runs               prints what every member runs in namespaces other than its own
+//	quickstart DIR     copies the example fleet
+//	code N CMD...      runs CMD and expects exit code N
+//	commit MESSAGE     commits everything in the current directory
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:           "testdata/script",
+		UpdateScripts: *updateScripts,
+		Setup: func(env *testscript.Env) error {
+			home := filepath.Join(env.WorkDir, ".home")
+			env.Setenv("HOME", home)
+			env.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
+			env.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(home, "gitconfig"))
+			env.Setenv("NO_COLOR", "1")
+			env.Values["members"] = map[string]*embedded.Server{}
+			if err := os.MkdirAll(home, 0o755); err != nil {
+				return err
+			}
+			config := "[user]\n\tname = ann\n\temail = ann@example.com\n[init]\n\tdefaultBranch = main\n[advice]\n\tdetachedHead = false\n"
+			return os.WriteFile(filepath.Join(home, "gitconfig"), []byte(config), 0o644)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"members": startScriptMembers, "partition": partition(true), "heal": partition(false),
+			"requests": requests, "runs": runs, "quickstart": copyQuickstart, "code": exitCode, "commit": commit,
+		},
+	})
+}
+
+func servers(ts *testscript.TestScript) map[string]*embedded.Server {
+	return ts.Value("members").(map[string]*embedded.Server)
+}
+
+func startScriptMembers(ts *testscript.TestScript, _ bool, args []string) {
+	configs := map[string]*rest.Config{}
+	for _, name := range args {
+		s, err := embedded.Start(embedded.Options{Name: name})
+		ts.Check(err)
+		ts.Defer(s.Close)
+		servers(ts)[name], configs[name] = s, s.Config()
+	}
+	ts.Check(dispatch.WriteContexts(ts.MkAbs("members.yaml"), configs))
+}
+
+func partition(on bool) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, _ bool, args []string) {
+		for _, name := range args {
+			servers(ts)[name].Partition(on)
+		}
+	}
+}
+
+func sortedServers(ts *testscript.TestScript) []string {
+	var names []string
+	for name := range servers(ts) {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func requests(ts *testscript.TestScript, _ bool, _ []string) {
+	for _, name := range sortedServers(ts) {
+		var sent []string
+		for _, r := range servers(ts)[name].Requests() {
+			if r.Method != "GET" {
+				sent = append(sent, fmt.Sprintf("%s %s %s\n", name, r.Method, r.Path))
+			}
+		}
+		servers(ts)[name].ResetRequests()
+		slices.Sort(sent)
+		fmt.Fprint(ts.Stdout(), strings.Join(sent, ""))
+	}
+}
+
+func runs(ts *testscript.TestScript, _ bool, _ []string) {
+	for _, name := range sortedServers(ts) {
+		for _, resource := range []schema.GroupVersionResource{
+			{Group: "apps", Version: "v1", Resource: "deployments"}, {Version: "v1", Resource: "services"}, {Version: "v1", Resource: "configmaps"},
+		} {
+			objects, err := dispatch.Live(context.Background(), servers(ts)[name].Config(), resource, "")
+			ts.Check(err)
+			for _, o := range objects {
+				u := &unstructured.Unstructured{Object: o}
+				fmt.Fprintf(ts.Stdout(), "%s %s %s/%s%s\n", name, u.GetKind(), u.GetNamespace(), u.GetName(), details(u))
+			}
+		}
+	}
+}
+
+func details(u *unstructured.Unstructured) string {
+	text := ""
+	if containers, ok, _ := unstructured.NestedSlice(u.Object, "spec", "template", "spec", "containers"); ok {
+		image, _, _ := unstructured.NestedString(containers[0].(map[string]any), "image")
+		replicas, _, _ := unstructured.NestedInt64(u.Object, "spec", "replicas")
+		text = fmt.Sprintf(" %s x%d", image[strings.LastIndex(image, "/")+1:], replicas)
+	}
+	if u.GetLabels()[dispatch.LabelManaged] != "true" {
+		text += " (not ours)"
+	}
+	return text
+}
+
+func copyQuickstart(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(os.CopyFS(ts.MkAbs(args[0]), examples.Quickstart()))
+	ts.Check(filepath.WalkDir(ts.MkAbs(args[0]), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		return os.Chmod(path, 0o644)
+	}))
+}
+
+func exitCode(ts *testscript.TestScript, _ bool, args []string) {
+	err := ts.Exec(args[1], args[2:]...)
+	got := 0
+	if exit, ok := err.(interface{ ExitCode() int }); ok {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if want := args[0]; fmt.Sprint(got) != want {
+		ts.Fatalf("exit code %d, want %s", got, want)
+	}
+}
+
+func commit(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(ts.Exec("git", "add", "-A"))
+	ts.Check(ts.Exec("git", "commit", "-q", "--allow-empty", "-m", strings.Join(args, "\n")))
+}

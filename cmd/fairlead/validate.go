@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead/fairlead/propagate"
+)
+
+func newValidate() *cobra.Command {
+	var f lookFlags
+	cmd := &cobra.Command{
+		Use:   "validate",
+		Short: "Check the fleet at a revision as the loop would, all problems at once",
+		Long: `Folds the history up to --ref and prints every reason why its commit would be
+refused or held, as file:line: message, and what is worth knowing otherwise.
+It exits 1 when the commit would be refused or held.`,
+		Args: mustNotHaveArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.validate(cmd) },
+	}
+	f.bind(cmd.Flags())
+	return cmd
+}
+
+func (f *lookFlags) validate(cmd *cobra.Command) error {
+	l, err := f.open(cmd.Context())
+	if err != nil {
+		return err
+	}
+	head, err := l.resolve(f.ref)
+	if err != nil {
+		return err
+	}
+	state, err := l.at(head)
+	if err != nil {
+		return err
+	}
+	out, stderr := cmd.OutOrStdout(), cmd.ErrOrStderr()
+	if r := state.Refusal; r != nil {
+		for _, p := range r.Problems {
+			fmt.Fprintln(out, p.Error())
+		}
+		if r.Guard != nil {
+			for _, d := range r.Guard.Deletions {
+				fmt.Fprintf(out, "  would be deleted: %s on %s\n", d.ID, d.Cluster)
+			}
+			fmt.Fprintf(stderr, "fairlead: commit %s is held; to release it, add to a commit message:\n%s\n", short(r.Commit), r.Guard.Trailer())
+			return &exitError{exitFailed}
+		}
+		fmt.Fprintf(stderr, "fairlead: commit %s is refused: %s\n", short(r.Commit), count(len(r.Problems), "problem"))
+		return &exitError{exitFailed}
+	}
+	findings := state.Findings()
+	for _, finding := range findings {
+		fmt.Fprintf(out, "%s [%s %s]\n", finding, finding.Level, finding.Code)
+	}
+	s := state.Snapshot
+	if s == nil {
+		s = &propagate.Snapshot{}
+	}
+	fmt.Fprintf(stderr, "commit %s is valid: %s, %s, %s, %s\n", short(head), count(s.Clusters.Len(), "cluster"),
+		count(s.Policies.Len(), "polic"), count(s.Templates.Len(), "template"), count(len(findings), "finding"))
+	return nil
+}
+
+// count reads "1 cluster", "2 clusters", "2 policies".
+func count(n int, thing string) string {
+	switch {
+	case thing == "polic" && n == 1:
+		thing = "policy"
+	case thing == "polic":
+		thing = "policies"
+	case n != 1:
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead/fairlead/propagate"
+)
+
+// version is set by the release build.
+var version = "dev"
+
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of fairlead and of its rules",
+		Args:  mustNotHaveArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			fmt.Fprintf(cmd.OutOrStdout(), "fairlead %s (rules %d, %s, %s/%s)\n", build(), propagate.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return nil
+		},
+	}
+}
+
+// build is the version, or the commit it was built from.
+func build() string {
+	if info, ok := debug.ReadBuildInfo(); ok && version == "dev" {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				return version + "-" + short(s.Value)
+			}
+		}
+	}
+	return version
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
+	workv1alpha2 "github.com/fairlead/fairlead/api/work/v1alpha2"
+	"github.com/fairlead/fairlead/dispatch"
+	"github.com/fairlead/fairlead/propagate"
+)
+
+func (v *view) clusters() list {
+	works, held := map[string]int{}, map[string]int{}
+	for b := range v.state.Bindings.Values() {
+		for _, w := range b.Works {
+			works[w.Cluster]++
+			if w.Held {
+				held[w.Cluster]++
+			}
+		}
+	}
+	found := list{columns: columns("NAME", "VERSION", "MODE", "READY", "WORKS", "HELD", "+", "ZONES", "REGION", "PROVIDER", "API-ENDPOINT")}
+	for c := range v.state.Snapshot.Clusters.Values() {
+		if !v.shows("", c.Name, c.Labels) || !v.showsCluster(c.Name) {
+			continue
+		}
+		ready := "Unknown"
+		for _, condition := range c.Status.Conditions {
+			if condition.Type == "Ready" {
+				ready = string(condition.Status)
+			}
+		}
+		found.items = append(found.items, item{c.Cluster, []any{
+			c.Name, c.Status.KubernetesVersion, string(c.Spec.SyncMode), ready, works[c.Name], held[c.Name],
+			strings.Join(c.Spec.Zones, ","), c.Spec.Region, c.Spec.Provider, c.Spec.APIEndpoint,
+		}})
+	}
+	return found
+}
+
+func (v *view) policies() list {
+	claims := map[string]int{}
+	for b := range v.state.Bindings.Values() {
+		if b.Claim != nil {
+			claims[b.Claim.Key()]++
+		}
+	}
+	found := list{columns: columns("NAMESPACE", "NAME", "CONFLICT-RESOLUTION", "PRIORITY", "CLAIMS", "SUSPENDED", "PRESERVE", "+", "FILE")}
+	for p := range v.state.Snapshot.Policies.Values() {
+		if !v.shows(p.Ref.Namespace, p.Ref.Name, p.Labels) {
+			continue
+		}
+		priority := int32(0)
+		if p.Spec.Priority != nil {
+			priority = *p.Spec.Priority
+		}
+		preserve := p.Spec.PreserveResourcesOnDeletion != nil && *p.Spec.PreserveResourcesOnDeletion
+		found.items = append(found.items, item{v.policy(p), []any{
+			p.Ref.Namespace, p.Ref.Name, string(p.Spec.ConflictResolution), priority, claims[p.Ref.Key()], suspended(p.Spec.Suspension), preserve, p.Origin.String(),
+		}})
+	}
+	return found
+}
+
+// policy is the document of a policy, defaulted.
+func (*view) policy(p *propagate.Policy) any {
+	return &policyv1alpha1.PropagationPolicy{
+		TypeMeta:   metav1.TypeMeta{APIVersion: policyv1alpha1.GroupVersion.String(), Kind: p.Ref.Kind()},
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.Ref.Namespace, Name: p.Ref.Name, Labels: p.Labels},
+		Spec:       p.Spec,
+	}
+}
+
+// suspended reads "all", or the names of the suspended clusters.
+func suspended(s *policyv1alpha1.Suspension) string {
+	switch {
+	case s == nil:
+		return ""
+	case s.Dispatching != nil && *s.Dispatching:
+		return "all"
+	case s.DispatchingOnClusters == nil:
+		return ""
+	}
+	return strings.Join(s.DispatchingOnClusters.ClusterNames, ",")
+}
+
+func (v *view) templates() list {
+	found := list{columns: columns("NAMESPACE", "KIND", "NAME", "POLICY", "CLUSTERS", "PENDING", "+", "FILE")}
+	for t := range v.state.Snapshot.Templates.Values() {
+		if !v.shows(t.Namespace, t.Name, t.Labels) {
+			continue
+		}
+		policy, clusters, pending := "", 0, ""
+		if b := v.state.Bindings.At(t.Key()); b != nil {
+			clusters = len(b.Works)
+			if b.Claim != nil {
+				policy = b.Claim.Name
+			}
+			if b.Pending != nil {
+				pending = b.Pending.Reason
+			}
+		}
+		found.items = append(found.items, item{t.Object, []any{t.Namespace, t.Kind, t.Name, policy, clusters, pending, t.Origin.String()}})
+	}
+	return found
+}
+
+func (v *view) bindings() list {
+	found := list{columns: columns("NAMESPACE", "NAME", "POLICY", "SCHEDULED", "CLUSTERS", "HELD", "PENDING", "+", "REPLICAS")}
+	for b := range v.state.Bindings.Values() {
+		rb := v.state.ResourceBinding(b)
+		if !v.shows(b.Namespace, rb.Name, v.labelsOf(b)) || !v.touches(b) {
+			continue
+		}
+		policy, pending := "", ""
+		if b.Claim != nil {
+			policy = b.Claim.Name
+		}
+		if b.Pending != nil {
+			pending = b.Pending.Reason
+		}
+		var targets, held []string
+		for _, w := range b.Works {
+			target := w.Cluster
+			if w.Want.Replicas > 0 {
+				target = fmt.Sprintf("%s:%d", w.Cluster, w.Want.Replicas)
+			}
+			targets = append(targets, target)
+			if w.Held {
+				held = append(held, w.Cluster)
+			}
+		}
+		scheduled := "True"
+		if b.Scheduled.Reason != workv1alpha2.ReasonSuccess {
+			scheduled = "False"
+		}
+		found.items = append(found.items, item{rb, []any{
+			b.Namespace, rb.Name, policy, scheduled, strings.Join(targets, ","), strings.Join(held, ","), pending, rb.Spec.Replicas,
+		}})
+	}
+	return found
+}
+
+// touches is whether a binding has to do with the clusters that were asked for.
+func (v *view) touches(b *propagate.Binding) bool {
+	if len(v.onlyClusters) == 0 {
+		return true
+	}
+	for _, w := range b.Works {
+		if v.showsCluster(w.Cluster) {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *view) works() list {
+	found := list{columns: columns("NAMESPACE", "NAME", "WORKLOAD-KIND", "DISPATCHING", "PRESERVE", "+", "BINDING", "REVISION")}
+	for b := range v.state.Bindings.Values() {
+		for i := range b.Works {
+			w := &b.Works[i]
+			work := v.state.Work(b, w)
+			if !v.showsCluster(w.Cluster) || !v.shows(work.Namespace, work.Name, v.labelsOf(b)) {
+				continue
+			}
+			found.items = append(found.items, item{work, []any{
+				work.Namespace, work.Name, b.Kind, string(work.Status.Conditions[0].Status), w.Preserve, v.state.BindingName(b.ID), short(w.Want.Revision),
+			}})
+		}
+	}
+	return found
+}
+
+// annotationCluster tells the objects of several clusters apart.
+const annotationCluster = "fairlead.dev/cluster"
+
+func (v *view) objects() list {
+	found := list{columns: columns("CLUSTER", "NAMESPACE", "KIND", "NAME", "REVISION", "STATE")}
+	for b := range v.state.Bindings.Values() {
+		if !v.shows(b.Namespace, b.Name, v.labelsOf(b)) {
+			continue
+		}
+		for i := range b.Works {
+			w := &b.Works[i]
+			if w.Released == nil || !v.showsCluster(w.Cluster) {
+				continue
+			}
+			object := v.state.Manifest(b.ID, w.Released)
+			if len(v.onlyClusters) != 1 {
+				annotate(object, annotationCluster, w.Cluster)
+			}
+			state := "current"
+			switch {
+			case w.Held && w.Released.Digest != w.Want.Digest:
+				state = "held, " + short(w.Want.Revision) + " waits"
+			case w.Held:
+				state = "held"
+			}
+			found.items = append(found.items, item{object, []any{w.Cluster, b.Namespace, b.Kind, b.Name, short(w.Released.Revision), state}})
+		}
+	}
+	return found
+}
+
+// annotate adds to an object that bears our marks already.
+func annotate(object map[string]any, key, value string) {
+	annotations := object["metadata"].(map[string]any)["annotations"].(map[string]any)
+	if annotations[dispatch.AnnotationRevision] != nil {
+		annotations[key] = value
+	}
+}
