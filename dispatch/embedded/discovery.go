@@ -122,8 +122,15 @@ func (k *kind) discovery() apidiscoveryv2.APIResourceDiscovery {
 			Subresource: "status", ResponseKind: gvk, Verbs: []string{"get", "patch", "update"},
 		})
 	}
+	if k.scales() {
+		out.Subresources = append(out.Subresources, apidiscoveryv2.APISubresourceDiscovery{
+			Subresource: "scale", ResponseKind: &scaleKind, Verbs: []string{"get", "patch", "update"},
+		})
+	}
 	return out
 }
+
+var scaleKind = metav1.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}
 
 func (s *Server) discoverGroup(w http.ResponseWriter, name string) {
 	for _, g := range s.store.groups() {
@@ -151,6 +158,14 @@ func (s *Server) discoverVersion(w http.ResponseWriter, r *http.Request, gv sche
 		if k.status {
 			list.APIResources = append(list.APIResources, metav1.APIResource{
 				Name: k.resource + "/status", Namespaced: k.namespaced, Kind: k.Kind, Verbs: []string{"get", "patch", "update"},
+			})
+		}
+	}
+	for _, k := range s.store.all() {
+		if k.GroupVersion() == gv && k.scales() {
+			list.APIResources = append(list.APIResources, metav1.APIResource{
+				Name: k.resource + "/scale", Namespaced: true, Group: scaleKind.Group, Version: scaleKind.Version, Kind: scaleKind.Kind,
+				Verbs: []string{"get", "patch", "update"},
 			})
 		}
 	}

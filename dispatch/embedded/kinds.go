@@ -38,7 +38,7 @@ func (k *kind) groupResource() schema.GroupResource {
 }
 
 func (k *kind) hasSubresource(name string) bool {
-	return name == "status" && k.status || name == "finalize" && k.Kind == "Namespace" && k.Group == ""
+	return name == "status" && k.status || name == "scale" && k.scales() || name == "finalize" && k.Kind == "Namespace" && k.Group == ""
 }
 
 // verbs of discovery.

@@ -215,6 +215,9 @@ func (c *call) serve(w http.ResponseWriter) {
 		created bool
 	)
 	switch method := c.r.Method; {
+	case c.subresource == "scale":
+		c.scale(w)
+		return
 	case method == http.MethodGet && c.r.URL.Query().Get("watch") != "" && c.r.URL.Query().Get("watch") != "false":
 		c.watch(w)
 		return

@@ -3,7 +3,7 @@
 package embedded
 
 import (
-	"encoding/json"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
@@ -19,9 +20,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 )
 
@@ -38,6 +41,30 @@ func (c *call) body() ([]byte, error) {
 	}
 	return raw, nil
 }
+
+// decode reads a body as its Content-Type says.
+func (c *call) decode(raw []byte) (*unstructured.Unstructured, error) {
+	if !bytes.HasPrefix(raw, protobufMagic) {
+		return decode(raw)
+	}
+	// kubectl create sends what it has a Go type of in this form.
+	typed, _, err := fromProtobuf().Decode(raw, nil, nil)
+	if err != nil {
+		return nil, apierrors.NewBadRequest("error decoding protobuf: " + err.Error())
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
+	if err != nil {
+		return nil, apierrors.NewBadRequest("error decoding protobuf: " + err.Error())
+	}
+	return &unstructured.Unstructured{Object: content}, nil
+}
+
+// protobufMagic begins every body in Kubernetes' protobuf.
+var protobufMagic = []byte("k8s\x00")
+
+var fromProtobuf = sync.OnceValue(func() runtime.Decoder {
+	return protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
+})
 
 // decode reads JSON or YAML.
 func decode(raw []byte) (*unstructured.Unstructured, error) {
@@ -74,7 +101,7 @@ func (c *call) create() (*object, error) {
 	if err != nil {
 		return nil, err
 	}
-	u, err := decode(raw)
+	u, err := c.decode(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +124,7 @@ func (c *call) update() (*object, error) {
 	if err != nil {
 		return nil, err
 	}
-	u, err := decode(raw)
+	u, err := c.decode(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -474,7 +501,11 @@ func (c *call) remove() (o *object, gone bool, err error) {
 	}
 	var options metav1.DeleteOptions
 	if len(raw) > 0 {
-		if err := json.Unmarshal(raw, &options); err != nil {
+		sent, err := c.decode(raw)
+		if err == nil {
+			err = runtime.DefaultUnstructuredConverter.FromUnstructured(sent.Object, &options)
+		}
+		if err != nil {
 			return nil, false, apierrors.NewBadRequest("error decoding DeleteOptions: " + err.Error())
 		}
 	}
