@@ -8,9 +8,12 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
+// Config is how to reach a member.
+type Config = rest.Config
+
 // WriteContexts writes a kubeconfig with a context for each cluster, named
 // like it: what LoadContexts and kubectl read.
-func WriteContexts(file string, clusters map[string]*rest.Config) error {
+func WriteContexts(file string, clusters map[string]*Config) error {
 	out := clientcmdapi.NewConfig()
 	for name, c := range clusters {
 		out.Clusters[name] = &clientcmdapi.Cluster{

@@ -85,7 +85,7 @@ type goPackage struct {
 
 func packages(t *testing.T) []goPackage {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-json=ImportPath,Imports", module+"...")
+	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Imports", module+"...")
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)

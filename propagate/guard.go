@@ -24,6 +24,8 @@ type Guard struct {
 	Reasons   []string
 	Deletions []Deletion
 	Digest    Digest
+
+	vanished []string // templates, when the last one goes
 }
 
 // Trailer is the line of a commit message that allows exactly this.
@@ -54,6 +56,9 @@ func (g *Guard) emptied(st *step) {
 	before, after := st.prev.snapshot(), st.next.Snapshot
 	if before.Templates.Len() > 0 && after.Templates.Len() == 0 {
 		g.Reasons = append(g.Reasons, "it removes the last template of the fleet")
+		for key := range before.Templates.All() {
+			g.vanished = append(g.vanished, key)
+		}
 	}
 	for _, path := range st.emptyUnits {
 		g.Reasons = append(g.Reasons, fmt.Sprintf("%s rendered %s and now renders none, though its files are still there", path, count(before.Units.At(path).Objects, "object")))
@@ -83,6 +88,9 @@ func (g *Guard) digest(st *step) {
 	var b strings.Builder
 	for _, d := range g.Deletions {
 		b.WriteString(d.line() + "\n")
+	}
+	for _, key := range g.vanished {
+		b.WriteString("template\t" + key + "\n")
 	}
 	for _, path := range st.emptyUnits {
 		b.WriteString("unit\t" + path + "\n")

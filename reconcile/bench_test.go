@@ -260,7 +260,7 @@ func apply(client *http.Client, host string, r bareRequest) error {
 	if !strings.Contains(host, "://") {
 		host = "https://" + host
 	}
-	request, err := http.NewRequest(http.MethodPatch, host+r.path+"?fieldManager=fairlead&force=true", bytes.NewReader(r.body))
+	request, err := http.NewRequest(http.MethodPatch, strings.TrimSuffix(host, "/")+r.path+"?fieldManager=fairlead&force=true", bytes.NewReader(r.body))
 	if err != nil {
 		return err
 	}

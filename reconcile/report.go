@@ -52,17 +52,13 @@ func RefusalLines(s *propagate.State) []string {
 	if r == nil {
 		return nil
 	}
-	verdict := "refused"
-	if r.Guard != nil {
-		verdict = "held"
-	}
 	var lines []string
 	for _, p := range r.Problems {
+		verdict := "refused: "
 		if r.Guard != nil {
-			lines = append(lines, fmt.Sprintf("commit %s is %s", short(r.Commit), p.Message[len("held: "):]))
-			continue
+			verdict = "" // the guard's own problems say that it is held
 		}
-		lines = append(lines, fmt.Sprintf("commit %s is %s: %s", short(r.Commit), verdict, p.Error()))
+		lines = append(lines, fmt.Sprintf("commit %s is %s%s", short(r.Commit), verdict, p.Error()))
 	}
 	return append(lines, fmt.Sprintf("the fleet stays as of %s", cmp.Or(short(s.Accepted), "before the first commit")))
 }

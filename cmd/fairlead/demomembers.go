@@ -4,11 +4,8 @@ package main
 
 import (
 	"fmt"
-	"slices"
-
 	"maps"
-
-	"k8s.io/client-go/rest"
+	"slices"
 
 	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/dispatch/embedded"
@@ -16,7 +13,7 @@ import (
 
 // demoMember is a cluster of the demo.
 type demoMember struct {
-	config *rest.Config
+	config *dispatch.Config
 	stop   func()
 }
 
@@ -38,7 +35,7 @@ func startMembers(kind, dir string, names []string) (map[string]*demoMember, err
 
 // writeKubeconfig makes a file with a context for each member.
 func writeKubeconfig(file string, members map[string]*demoMember) error {
-	configs := map[string]*rest.Config{}
+	configs := map[string]*dispatch.Config{}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		configs[name] = members[name].config
 	}

@@ -43,8 +43,8 @@ type planSummary struct {
 	Notices         int        `json:"notices"`
 }
 
-// cellCounts counts cells by when they happen; deletions and what is left
-// running are counted apart.
+// cellCounts counts the cells in which something happens or waits, by when it
+// happens; deletions and what is left running are counted apart.
 type cellCounts struct {
 	Now       int `json:"now"`
 	Released  int `json:"released"`
@@ -185,6 +185,7 @@ func (r *planReport) cluster(name string) *planCluster {
 
 func (n *cellCounts) add(c propagate.Cell) {
 	switch {
+	case c.Action == propagate.ActionNone: // held, and nothing waits
 	case c.Disposition == propagate.Held:
 		n.Held++
 	case c.Action == propagate.ActionDelete:
@@ -333,7 +334,11 @@ func (r *planReport) cells(w io.Writer) {
 					clusters = append(clusters, same.Cluster)
 				}
 			}
-			fmt.Fprintf(w, "  %s %s\t%s\t%s\t%s\t%s\n", glyphs[c.Action], c.Action, c.Object.text(), c.Disposition, strings.Join(clusters, " "), because(c))
+			action := string(c.Action)
+			if c.Action == propagate.ActionNone {
+				action = "up to date"
+			}
+			fmt.Fprintf(w, "  %s %s\t%s\t%s\t%s\t%s\n", glyphs[c.Action], action, c.Object.text(), c.Disposition, strings.Join(clusters, " "), because(c))
 		}
 		i = j
 	}
