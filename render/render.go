@@ -42,11 +42,9 @@ type Build struct {
 // readers are paths of units, sorted.
 type readers struct{ units []string }
 
-// scopeOf is what the definitions of one kind say of it.
-type scopeOf struct {
-	namespaced bool
-	count      int
-}
+// scopeOf counts the definitions of one kind by the scope they give it. There
+// should be one; of two that differ the namespaced one holds, in any order.
+type scopeOf struct{ namespaced, cluster int }
 
 // Render renders a whole tree. The error is Problems. Units that the last
 // build of this Renderer has, and whose every read gives the same content
@@ -127,6 +125,7 @@ type next struct {
 	replaced map[string]*unit // nil for a unit that is gone
 	renders  int
 	problems []propagate.Problem
+	places   map[string][]propagate.Origin // of what is there more than once
 }
 
 func (n *next) done(name string) bool {
@@ -217,6 +216,7 @@ func (n *next) finish() (*Build, Problems) {
 	b := &Build{Renders: n.renders, layout: n.layout, units: n.prev.units, scopes: n.prev.scopes, readers: n.prev.readers, seekers: n.prev.seekers}
 	n.rescope(b)
 	b.Snapshot = n.snapshot()
+	n.tellTwice()
 	if len(n.problems) > 0 {
 		return nil, sorted(n.problems)
 	}
@@ -245,14 +245,16 @@ func (n *next) rescope(b *Build) {
 				continue
 			}
 			key := it.defines.kind.String()
-			s := scopeOf{it.defines.namespaced, by}
+			var s scopeOf
 			if old := b.scopes.At(key); old != nil {
-				s.count += old.count
-				if by < 0 {
-					s.namespaced = old.namespaced
-				}
+				s = *old
 			}
-			if s.count == 0 {
+			if it.defines.namespaced {
+				s.namespaced += by
+			} else {
+				s.cluster += by
+			}
+			if s == (scopeOf{}) {
 				b.scopes = b.scopes.Without(key)
 			} else {
 				b.scopes = b.scopes.With(key, &s)
@@ -263,21 +265,21 @@ func (n *next) rescope(b *Build) {
 	for name := range n.replaced {
 		count(n.prev.units.At(name), -1)
 	}
-	for _, name := range slices.Sorted(maps.Keys(n.replaced)) {
-		count(n.replaced[name], +1)
+	for _, u := range n.replaced {
+		count(u, +1)
 	}
 	scope := func(group, kind string) (namespaced, known bool) {
 		if namespaced, known = propagate.BuiltinScope(group, kind); known {
 			return namespaced, true
 		}
 		if s := b.scopes.At(schema.GroupKind{Group: group, Kind: kind}.String()); s != nil {
-			return s.namespaced, true
+			return s.namespaced > 0, true
 		}
 		return false, false
 	}
 	for kind := range moved {
 		was, is := n.prev.scopes.At(kind.String()), b.scopes.At(kind.String())
-		if (was == nil) == (is == nil) && (was == nil || was.namespaced == is.namespaced) {
+		if (was == nil) == (is == nil) && (was == nil || (was.namespaced > 0) == (is.namespaced > 0)) {
 			delete(moved, kind)
 		}
 	}
@@ -377,12 +379,29 @@ func (n *next) unit(name string, u *unit) *propagate.Unit {
 	return &propagate.Unit{Path: name, Objects: len(u.items)}
 }
 
-func (n *next) twice(what string, first, second propagate.Origin) {
-	a, b := first, second
-	if cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line)) > 0 {
-		a, b = b, a
+// twice records that one thing is in two places.
+func (n *next) twice(what string, places ...propagate.Origin) {
+	if n.places == nil {
+		n.places = map[string][]propagate.Origin{}
 	}
-	n.problems = append(n.problems, propagate.Problem{Origin: b, Message: fmt.Sprintf("%s is at %s too", what, a)})
+	n.places[what] = append(n.places[what], places...)
+}
+
+// tellTwice makes problems of what is there more than once: at every place
+// but the first, naming the first.
+func (n *next) tellTwice() {
+	for what, places := range n.places {
+		slices.SortFunc(places, func(a, b propagate.Origin) int {
+			return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+		})
+		first, rest := places[0], places[1:]
+		for _, p := range rest {
+			// A base that two roots make the same of is one place, twice.
+			if p != first || places[len(places)-1] == first {
+				n.problems = append(n.problems, propagate.Problem{Origin: p, Message: fmt.Sprintf("%s is at %s too", what, first)})
+			}
+		}
+	}
 }
 
 // findingKey sorts by file and line.
