@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package propagate_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/fairlead/fairlead/propagate"
+)
+
+// The laws of the fold, searched for a breach over random histories. A
+// failing history shrinks and is printed as the files of its commits.
+func TestLaws(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := &randomHistory{tree: map[string]string{}}
+		h.grow(t)
+		var s propagate.State
+		for n := range rapid.IntRange(2, 12).Draw(t, "commits") {
+			kind := h.edit(t)
+			c := h.commit(n)
+			before := print(&s, nil)
+			next := propagate.Step(s, c)
+			if after := print(&s, nil); after != before {
+				t.Fatalf("untouched: step %d altered its argument\n%s\n%s", n, before, after)
+			}
+			again := h.commit(n)
+			if a, b := print(&next, nil), print(ptr(propagate.Step(s, again)), nil); a != b {
+				t.Fatalf("repeatable: step %d\n%s\n%s", n, a, b)
+			}
+			if settled := propagate.Step(next, again); next.Refusal == nil && print(&settled, nil) != print(&next, nil) {
+				t.Fatalf("settled: step %d\n%s\n%s", n, print(&next, nil), print(&settled, nil))
+			}
+			h.laws(t, kind, &s, &next)
+			s = next
+		}
+	})
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// randomHistory edits a small fleet, one kind of edit a commit.
+type randomHistory struct {
+	tree map[string]string
+	log  []string
+}
+
+var (
+	lawClusters  = []string{"m1", "m2", "m3"}
+	lawTemplates = []string{"web", "api", "job"}
+	lawPolicies  = []string{"p", "q"}
+)
+
+// grow begins with everything there is.
+func (h *randomHistory) grow(t *rapid.T) {
+	for _, c := range lawClusters {
+		h.cluster(c, "a")
+	}
+	for _, name := range lawTemplates {
+		h.template(t, name)
+	}
+	for _, name := range lawPolicies {
+		h.policy(t, name)
+	}
+}
+
+// edit changes one thing and says of which kind it is.
+func (h *randomHistory) edit(t *rapid.T) string {
+	kind := rapid.SampledFrom([]string{"template", "template", "policy", "policy", "brakes", "drop-template", "drop-policy", "drop-cluster", "cluster", "broken", "nothing"}).Draw(t, "edit")
+	switch kind {
+	case "template":
+		h.template(t, rapid.SampledFrom(lawTemplates).Draw(t, "template"))
+	case "drop-template":
+		delete(h.tree, "t-"+rapid.SampledFrom(lawTemplates).Draw(t, "template")+".yaml")
+	case "policy", "brakes":
+		h.policy(t, rapid.SampledFrom(lawPolicies).Draw(t, "policy"))
+	case "drop-policy":
+		delete(h.tree, "p-"+rapid.SampledFrom(lawPolicies).Draw(t, "policy")+".yaml")
+	case "cluster":
+		h.cluster(rapid.SampledFrom(lawClusters).Draw(t, "cluster"), rapid.SampledFrom([]string{"a", "b"}).Draw(t, "label"))
+	case "drop-cluster":
+		delete(h.tree, "c-"+rapid.SampledFrom(lawClusters).Draw(t, "cluster")+".yaml")
+	}
+	h.log = append(h.log, kind)
+	return kind
+}
+
+func (h *randomHistory) cluster(name, label string) {
+	h.tree["c-"+name+".yaml"] = fmt.Sprintf("apiVersion: cluster.karmada.io/v1alpha1\nkind: Cluster\nmetadata: {name: %s, labels: {zone: %s}}\nspec: {syncMode: Push}\n", name, label)
+}
+
+func (h *randomHistory) template(t *rapid.T, name string) {
+	h.tree["t-"+name+".yaml"] = fmt.Sprintf(`apiVersion: apps/v1
+kind: Deployment
+metadata: {name: %s, labels: {tier: %s}}
+spec:
+  replicas: %d
+  template: {spec: {containers: [{name: c, image: "i:%d"}]}}
+`, name, rapid.SampledFrom([]string{"one", "two"}).Draw(t, "tier"), rapid.IntRange(0, 5).Draw(t, "replicas"), rapid.IntRange(1, 3).Draw(t, "image"))
+}
+
+func (h *randomHistory) policy(t *rapid.T, name string) {
+	selector := rapid.SampledFrom([]string{"", ", name: web", ", labelSelector: {matchLabels: {tier: one}}", ", name: nobody"}).Draw(t, "selector")
+	placement := rapid.SampledFrom([]string{
+		"", "  placement: {clusterAffinity: {clusterNames: [m1, m2]}}\n", "  placement: {clusterAffinity: {labelSelector: {matchLabels: {zone: a}}}}\n",
+		"  placement: {replicaScheduling: {replicaSchedulingType: Divided}}\n", "  placement: {clusterAffinity: {exclude: [m1]}, replicaScheduling: {replicaSchedulingType: Divided}}\n",
+	}).Draw(t, "placement")
+	brakes := rapid.SampledFrom([]string{
+		"", "  suspension: {dispatching: true}\n", "  suspension: {dispatchingOnClusters: {clusterNames: [m2]}}\n", "  preserveResourcesOnDeletion: true\n",
+	}).Draw(t, "brakes")
+	h.tree["p-"+name+".yaml"] = fmt.Sprintf("apiVersion: policy.karmada.io/v1alpha1\nkind: PropagationPolicy\nmetadata: {name: %s, namespace: default}\nspec:\n  priority: %d\n  resourceSelectors:\n  - {apiVersion: apps/v1, kind: Deployment%s}\n%s%s",
+		name, rapid.IntRange(0, 2).Draw(t, "priority"), selector, placement, brakes)
+}
+
+func (h *randomHistory) commit(n int) propagate.Commit {
+	c := propagate.Commit{Hash: fmt.Sprintf("c%d", n)}
+	if h.log[len(h.log)-1] == "broken" {
+		c.Problems = []propagate.Problem{{Message: "broken"}}
+		return c
+	}
+	c.Snapshot, c.Problems = read(h.tree)
+	return c
+}
+
+// laws compares a state with the one before it.
+func (h *randomHistory) laws(t *rapid.T, kind string, before, after *propagate.State) {
+	if after.Refusal != nil {
+		if print(&propagate.State{Accepted: after.Accepted, Bindings: after.Bindings, Departed: after.Departed, Left: after.Left}, nil) !=
+			print(&propagate.State{Accepted: before.Accepted, Bindings: before.Bindings, Departed: before.Departed, Left: before.Left}, nil) {
+			t.Fatalf("fail closed: a refused commit changed something\n%s", h)
+		}
+		return
+	}
+	works := 0
+	for b := range after.Bindings.Values() {
+		works += len(b.Works)
+		h.binding(t, before.Bindings.At(b.Key()), b, after)
+	}
+	if works != after.Works {
+		t.Fatalf("%d works are counted as %d\n%s", works, after.Works, h)
+	}
+	if kind == "drop-policy" || kind == "nothing" {
+		h.noSideDelete(t, before, after)
+	}
+}
+
+// binding holds what is true of every single one.
+func (h *randomHistory) binding(t *rapid.T, was, is *propagate.Binding, s *propagate.State) {
+	var sum int64
+	for i := range is.Works {
+		w := &is.Works[i]
+		if i > 0 && is.Works[i-1].Cluster >= w.Cluster {
+			t.Fatalf("works out of order\n%s", h)
+		}
+		if _, ok := s.Snapshot.Clusters.Get(w.Cluster); !ok {
+			t.Fatalf("%s has a work on %s, which is not in the fleet\n%s", is.ID, w.Cluster, h)
+		}
+		if s.Departure(w.Cluster, is.ID) != nil {
+			t.Fatalf("%s is wanted on %s and has departed from it\n%s", is.ID, w.Cluster, h)
+		}
+		sum += w.Want.Replicas
+		if !w.Held {
+			if w.Released != w.Want {
+				t.Fatalf("%s on %s is not held and not released\n%s", is.ID, w.Cluster, h)
+			}
+			continue
+		}
+		if was == nil {
+			continue
+		}
+		if old := was.Work(w.Cluster); old != nil && old.Released != w.Released {
+			t.Fatalf("held: %s on %s was released to\n%s", is.ID, w.Cluster, h)
+		}
+	}
+	divided := is.Active.Policy.Spec.Placement.ReplicaScheduling != nil
+	wanted, _ := is.Active.Template.Object["spec"].(map[string]any)["replicas"].(int64)
+	if divided && is.Claim != nil && is.Scheduled.Reason == "Success" && sum != wanted && wanted > 0 {
+		t.Fatalf("%s wants %d replicas and gets %d\n%s", is.ID, wanted, sum, h)
+	}
+}
+
+// noSideDelete: a policy that goes deletes nothing, unless another one claims
+// the template and moves it.
+func (h *randomHistory) noSideDelete(t *rapid.T, before, after *propagate.State) {
+	for b := range before.Bindings.Values() {
+		now := after.Bindings.At(b.Key())
+		if now == nil {
+			t.Fatalf("no side delete: %s is gone\n%s", b.ID, h)
+		}
+		if now.Claim != nil && (b.Claim == nil || *now.Claim != *b.Claim) {
+			continue
+		}
+		for _, w := range b.Works {
+			if now.Work(w.Cluster) == nil {
+				t.Fatalf("no side delete: %s left %s\n%s", b.ID, w.Cluster, h)
+			}
+		}
+	}
+}
+
+// String is the tree as it stands, and the edits that led to it.
+func (h *randomHistory) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "edits: %s\n", strings.Join(h.log, ", "))
+	for _, name := range slices.Sorted(maps.Keys(h.tree)) {
+		fmt.Fprintf(&b, "-- %s --\n%s", name, h.tree[name])
+	}
+	return b.String()
+}
