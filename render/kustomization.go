@@ -33,6 +33,7 @@ type ref struct {
 	field string // "resources[0]"
 	kind  refKind
 	value string
+	keyed bool         // "key=path": a generator names the file in what it makes
 	set   func(string) // replaces the value in fields
 }
 
@@ -190,7 +191,7 @@ func (k *kustomization) findRefs() {
 			at := fmt.Sprintf("%s[%d]", field, i)
 			switch entry := entry.(type) {
 			case string:
-				k.refs = append(k.refs, ref{at, kind, entry, func(s string) { list[i] = s }})
+				k.refs = append(k.refs, ref{field: at, kind: kind, value: entry, set: func(s string) { list[i] = s }})
 			case map[string]any:
 				k.findPaths(at, kind, entry)
 			}
@@ -209,17 +210,18 @@ func (k *kustomization) findPaths(at string, kind refKind, entry map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(entry)) {
 		where := at + "." + key
 		isPath := slices.ContainsFunc(pathKeys, func(name string) bool { return strings.EqualFold(name, key) })
+		keyed := strings.EqualFold(key, "files")
 		switch value := entry[key].(type) {
 		case string:
 			if isPath {
-				k.refs = append(k.refs, ref{where, kind, value, func(s string) { entry[key] = s }})
+				k.refs = append(k.refs, ref{where, kind, value, keyed, func(s string) { entry[key] = s }})
 			} else if kind == refPatch && strings.EqualFold(key, "patch") {
-				k.refs = append(k.refs, ref{where, refPatch, value, func(string) {}})
+				k.refs = append(k.refs, ref{where, refPatch, value, false, func(string) {}})
 			}
 		case []any:
 			for i, v := range value {
 				if s, ok := v.(string); ok && isPath {
-					k.refs = append(k.refs, ref{fmt.Sprintf("%s[%d]", where, i), kind, s, func(s string) { value[i] = s }})
+					k.refs = append(k.refs, ref{fmt.Sprintf("%s[%d]", where, i), kind, s, keyed, func(s string) { value[i] = s }})
 				}
 			}
 		}
@@ -256,7 +258,7 @@ func (r ref) inline() bool {
 
 // location is the path without the key that a generator gives it.
 func (r ref) location() string {
-	if r.kind == refFile {
+	if r.keyed {
 		if _, after, ok := strings.Cut(r.value, "="); ok {
 			return after
 		}
@@ -273,6 +275,5 @@ func (r ref) remote() bool {
 	if r.inline() {
 		return false
 	}
-	location := r.location()
-	return strings.Contains(location, "://") || hostLike.MatchString(location)
+	return strings.Contains(r.value, "://") || hostLike.MatchString(r.value) || hostLike.MatchString(r.location())
 }

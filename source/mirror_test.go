@@ -518,7 +518,9 @@ func TestT08SSHHostKeys(t *testing.T) {
 	s := serveSSH(t)
 	other, _ := newKey(t)
 	_, stranger := newKey(t)
-	line := func(host string, key ssh.PublicKey) []byte { return []byte(knownhosts.Line([]string{host}, key) + "\n") }
+	line := func(host string, key ssh.PublicKey) []byte {
+		return []byte(knownhosts.Line([]string{host}, key) + "\n")
+	}
 	for name, c := range map[string]struct {
 		auth source.Auth
 		want string
