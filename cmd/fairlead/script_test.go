@@ -9,10 +9,12 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -41,6 +43,7 @@ func TestMain(m *testing.M) {
 //	partition NAME     takes a member off the network; heal NAME brings it back
 //	requests           prints what every member was sent since the last time, reads left out
 //	runs               prints what every member runs in namespaces other than its own
+//	eventually REGEXP  waits until runs prints a match
 //	quickstart DIR     copies the example fleet
 //	code N CMD...      runs CMD and expects exit code N
 //	commit MESSAGE     commits everything in the current directory
@@ -63,7 +66,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"members": startScriptMembers, "partition": partition(true), "heal": partition(false),
-			"requests": requests, "runs": runs, "quickstart": copyQuickstart, "code": exitCode, "commit": commit,
+			"requests": requests, "runs": runs, "eventually": eventually, "quickstart": copyQuickstart, "code": exitCode, "commit": commit,
 		},
 	})
 }
@@ -115,22 +118,49 @@ func requests(ts *testscript.TestScript, _ bool, _ []string) {
 }
 
 func runs(ts *testscript.TestScript, _ bool, _ []string) {
+	fmt.Fprint(ts.Stdout(), running(ts))
+}
+
+func eventually(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		got := running(ts)
+		if want.MatchString(got) {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("the members run\n%s", got)
+		}
+	}
+}
+
+// running is what every member holds in these kinds.
+func running(ts *testscript.TestScript) string {
+	var b strings.Builder
 	for _, name := range sortedServers(ts) {
 		for _, resource := range []schema.GroupVersionResource{
 			{Group: "apps", Version: "v1", Resource: "deployments"}, {Version: "v1", Resource: "services"}, {Version: "v1", Resource: "configmaps"},
 		} {
 			objects, err := dispatch.Live(context.Background(), servers(ts)[name].Config(), resource, "")
-			ts.Check(err)
+			if err != nil {
+				fmt.Fprintf(&b, "%s does not answer\n", name)
+				break
+			}
 			for _, o := range objects {
 				u := &unstructured.Unstructured{Object: o}
-				fmt.Fprintf(ts.Stdout(), "%s %s %s/%s%s\n", name, u.GetKind(), u.GetNamespace(), u.GetName(), details(u))
+				fmt.Fprintf(&b, "%s %s %s/%s%s\n", name, u.GetKind(), u.GetNamespace(), u.GetName(), details(u))
 			}
 		}
 	}
+	return b.String()
 }
 
 func details(u *unstructured.Unstructured) string {
 	text := ""
+	if v, ok, _ := unstructured.NestedString(u.Object, "data", "v"); ok {
+		text = " v=" + v
+	}
 	if containers, ok, _ := unstructured.NestedSlice(u.Object, "spec", "template", "spec", "containers"); ok {
 		image, _, _ := unstructured.NestedString(containers[0].(map[string]any), "image")
 		replicas, _, _ := unstructured.NestedInt64(u.Object, "spec", "replicas")
