@@ -41,11 +41,11 @@ func (r *Repo) Commit(hash string) (*Commit, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.fill(c)
+	return r.fill(c, commits{})
 }
 
 // fill makes the public commit, with the trailers of what it merges in.
-func (r *Repo) fill(c *commit) (*Commit, error) {
+func (r *Repo) fill(c *commit, seen commits) (*Commit, error) {
 	out := &Commit{
 		Hash: c.hash.String(), Subject: c.subject(), Author: c.author, When: c.when,
 		Trailers: trailers(c.message), repo: r, tree: c.tree,
@@ -57,7 +57,7 @@ func (r *Repo) fill(c *commit) (*Commit, error) {
 	if len(c.parents) == 1 || r.isShallow(c.hash) {
 		return out, nil
 	}
-	merged, err := r.reachable(c.parents[1:], c.parents[:1])
+	merged, err := r.reachable(c.parents[1:], c.parents[:1], seen)
 	if err != nil {
 		return nil, fmt.Errorf("merge %s: %w", short(c.hash), err)
 	}

@@ -3,6 +3,7 @@
 package source
 
 import (
+	"bytes"
 	"container/heap"
 	"errors"
 	"fmt"
@@ -64,8 +65,9 @@ func (r *Repo) History(since, head string) ([]*Commit, error) {
 	}
 	slices.Reverse(line)
 	history := make([]*Commit, len(line))
+	seen := commits{} // what neighbouring merges look at is much the same
 	for i, c := range line {
-		if history[i], err = r.fill(c); err != nil {
+		if history[i], err = r.fill(c, seen); err != nil {
 			return nil, err
 		}
 	}
@@ -83,12 +85,12 @@ func (r *Repo) TrailersIn(base, head string) ([]Trailer, error) {
 	if err != nil {
 		return nil, err
 	}
-	commits, err := r.reachable([]plumbing.Hash{plumbing.NewHash(h)}, []plumbing.Hash{plumbing.NewHash(b)})
+	found, err := r.reachable([]plumbing.Hash{plumbing.NewHash(h)}, []plumbing.Hash{plumbing.NewHash(b)}, commits{})
 	if err != nil {
 		return nil, fmt.Errorf("%s..%s: %w", base, head, err)
 	}
 	var all []Trailer
-	for _, c := range commits {
+	for _, c := range found {
 		all = append(all, trailers(c.message)...)
 	}
 	return all, nil
@@ -96,8 +98,8 @@ func (r *Repo) TrailersIn(base, head string) ([]Trailer, error) {
 
 // reachable is every commit that can be reached from include and not from
 // exclude, newest first.
-func (r *Repo) reachable(include, exclude []plumbing.Hash) ([]*commit, error) {
-	w := newWalk(r)
+func (r *Repo) reachable(include, exclude []plumbing.Hash, seen commits) ([]*commit, error) {
+	w := newWalk(r, seen)
 	if err := errors.Join(w.paint(left, include...), w.paint(right, exclude...)); err != nil {
 		return nil, err
 	}
@@ -132,7 +134,7 @@ func (r *Repo) MergeBase(a, b string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	w := newWalk(r)
+	w := newWalk(r, commits{})
 	if err := errors.Join(w.paint(left, plumbing.NewHash(ha)), w.paint(right, plumbing.NewHash(hb))); err != nil {
 		return "", err
 	}
@@ -176,8 +178,14 @@ type walk struct {
 	queue   byDate
 	queued  map[plumbing.Hash]bool
 	colours map[plumbing.Hash]colour
-	commits map[plumbing.Hash]*commit
+	seen    commits
 }
+
+// commits are parsed commits, kept between walks.
+type commits map[plumbing.Hash]*commit
+
+// maxSeen bounds how many are kept, not how many a walk may see.
+const maxSeen = 50_000
 
 type colour uint8
 
@@ -187,8 +195,11 @@ const (
 	behind // an ancestor of a common ancestor
 )
 
-func newWalk(r *Repo) *walk {
-	return &walk{repo: r, queued: map[plumbing.Hash]bool{}, colours: map[plumbing.Hash]colour{}, commits: map[plumbing.Hash]*commit{}}
+func newWalk(r *Repo, seen commits) *walk {
+	if len(seen) > maxSeen {
+		clear(seen)
+	}
+	return &walk{repo: r, queued: map[plumbing.Hash]bool{}, colours: map[plumbing.Hash]colour{}, seen: seen}
 }
 
 // paint adds a colour to commits, and queues those that did not have it: also
@@ -202,15 +213,15 @@ func (w *walk) paint(c colour, hashes ...plumbing.Hash) error {
 		if w.queued[h] {
 			continue
 		}
-		if w.commits[h] == nil {
+		if w.seen[h] == nil {
 			read, err := w.repo.commit(h)
 			if err != nil {
 				return err
 			}
-			w.commits[h] = read
+			w.seen[h] = read
 		}
 		w.queued[h] = true
-		heap.Push(&w.queue, w.commits[h])
+		heap.Push(&w.queue, w.seen[h])
 	}
 	return nil
 }
@@ -260,7 +271,7 @@ func (q byDate) Less(i, j int) bool {
 	if !q[i].when.Equal(q[j].when) {
 		return q[i].when.After(q[j].when)
 	}
-	return q[i].hash.String() < q[j].hash.String()
+	return bytes.Compare(q[i].hash[:], q[j].hash[:]) < 0
 }
 func (q byDate) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
 func (q *byDate) Push(c any)   { *q = append(*q, c.(*commit)) }
