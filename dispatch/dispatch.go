@@ -99,7 +99,11 @@ type Entry struct {
 type Options struct {
 	// Parallel is how many requests may be in flight to one member. Default 16.
 	Parallel int
-	Backoff  Backoff
+	// Total is how many requests may be in flight to all members. Those that
+	// have work share it equally and have at least one each, so that a dead
+	// member cannot hold what others need. Default 512.
+	Total   int
+	Backoff Backoff
 	// Log is told of every act and failure, from many goroutines at once.
 	Log func(Event)
 }
@@ -159,6 +163,9 @@ type Dispatcher struct {
 func New(inventory Inventory, opt Options) *Dispatcher {
 	if opt.Parallel <= 0 {
 		opt.Parallel = 16
+	}
+	if opt.Total <= 0 {
+		opt.Total = 512
 	}
 	opt.Backoff = opt.Backoff.withDefaults()
 	d := &Dispatcher{inventory: inventory, opt: opt, lanes: map[string]*lane{}}
@@ -291,6 +298,13 @@ func (d *Dispatcher) count(busy bool) {
 	}
 	d.busy--
 	d.changed.Broadcast()
+}
+
+// share is how many requests each member with work may have in flight.
+func (d *Dispatcher) share() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return max(1, d.opt.Total/max(1, d.busy))
 }
 
 func (d *Dispatcher) working() bool {

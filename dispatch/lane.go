@@ -296,7 +296,7 @@ func (l *lane) pump() {
 		return
 	}
 	l.wakeWaiting()
-	for l.flying < l.limit {
+	for limit := min(l.limit, l.d.share()); l.flying < limit; {
 		j := l.next()
 		if j == nil {
 			return

@@ -19,7 +19,7 @@ const (
 	deleted  = "DELETED"
 
 	// memory is how many events a watcher may lie behind.
-	memory = 4096
+	memory = 256
 )
 
 type event struct {
