@@ -64,6 +64,9 @@ type chapter struct {
 	edit    func(*demo) map[string][]byte
 }
 
+// demoClusters are those of the example fleet, in the order of its releases.
+var demoClusters = []string{"eu-1", "us-1", "ap-1"}
+
 const webPolicy = "policies/web.yaml"
 
 var chapters = []chapter{
@@ -137,7 +140,7 @@ func (d *demo) start(ctx context.Context) (err error) {
 	if _, err := d.commit("begin", map[string][]byte{"README.md": []byte("# An empty fleet\n")}); err != nil {
 		return err
 	}
-	if d.members, err = startMembers(d.kind, d.dir, []string{"eu-1", "us-1", "ap-1"}); err != nil {
+	if d.members, err = startMembers(d.kind, d.dir, demoClusters); err != nil {
 		return err
 	}
 	d.loop, err = reconcile.Open(ctx, reconcile.Options{
@@ -170,10 +173,11 @@ func (d *demo) stop() {
 }
 
 func (d *demo) tell(ctx context.Context, n int, c chapter) error {
-	fmt.Fprintf(d.out, "\n%d. git commit -m %q\n   %s\n\n", n, c.message, c.say)
-	if _, err := d.commit(c.message, c.edit(d)); err != nil {
+	hash, err := d.commit(c.message, c.edit(d))
+	if err != nil {
 		return err
 	}
+	fmt.Fprintf(d.out, "\n%d. %s %s\n   %s\n\n", n, short(hash), c.message, c.say)
 	began := time.Now()
 	if err := d.loop.Once(ctx); err != nil {
 		return err
@@ -191,47 +195,61 @@ func (d *demo) commit(message string, files map[string][]byte) (string, error) {
 	return d.repo.Apply(source.Edit{Branch: "main", Message: message + "\n", Author: "fairlead demo", Mail: "demo@fairlead.dev", When: d.clock, Files: files})
 }
 
-// shown are the resources that the demo looks at in each member.
-var shown = []schema.GroupVersionResource{
-	{Group: "apps", Version: "v1", Resource: "deployments"},
-	{Version: "v1", Resource: "services"},
-	{Version: "v1", Resource: "configmaps"},
+// shown are the objects that the demo looks at in each member, a column each.
+var shown = []struct {
+	title    string
+	resource schema.GroupVersionResource
+	name     string
+}{
+	{"DEPLOYMENT web", schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, "web"},
+	{"SERVICE web", schema.GroupVersionResource{Version: "v1", Resource: "services"}, "web"},
+	{"CONFIGMAP web", schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "web"},
+	{"CONFIGMAP notice", schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "notice"},
 }
 
-// show asks every member what it runs, as kubectl would.
+// show asks every member what it runs, as kubectl would. A cell is what runs,
+// and the commit that brought it.
 func (d *demo) show(ctx context.Context) error {
 	w := tabwriter.NewWriter(d.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "   CLUSTER\tOBJECT\tIMAGE\tREPLICAS\tOURS\tREVISION")
-	for _, name := range []string{"eu-1", "us-1", "ap-1"} {
-		for _, resource := range shown {
-			objects, err := dispatch.Live(ctx, d.members[name].config, resource, "shop")
+	fmt.Fprint(w, "   CLUSTER")
+	for _, s := range shown {
+		fmt.Fprintf(w, "\t%s", s.title)
+	}
+	fmt.Fprintln(w)
+	for _, name := range demoClusters {
+		fmt.Fprintf(w, "   %s", name)
+		for _, s := range shown {
+			objects, err := dispatch.Live(ctx, d.members[name].config, s.resource, "shop")
 			if err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
-			for _, o := range objects {
-				showObject(w, name, &unstructured.Unstructured{Object: o})
-			}
+			fmt.Fprintf(w, "\t%s", cell(objects, s.name))
 		}
+		fmt.Fprintln(w)
 	}
 	return w.Flush()
 }
 
-func showObject(w io.Writer, cluster string, o *unstructured.Unstructured) {
-	if o.GetName() == "kube-root-ca.crt" {
-		return
+// cell reads "web:1.0 x6 by 0bdbd6c", or "left running" for what is not ours.
+func cell(objects []map[string]any, name string) string {
+	for _, object := range objects {
+		o := &unstructured.Unstructured{Object: object}
+		if o.GetName() != name {
+			continue
+		}
+		by := "left running"
+		if o.GetLabels()[dispatch.LabelManaged] == "true" {
+			by = "by " + short(o.GetAnnotations()[dispatch.AnnotationRevision])
+		}
+		containers, ok, _ := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
+		if !ok || len(containers) == 0 {
+			return by
+		}
+		image, _, _ := unstructured.NestedString(containers[0].(map[string]any), "image")
+		replicas, _, _ := unstructured.NestedInt64(o.Object, "spec", "replicas")
+		return fmt.Sprintf("%s x%d %s", image[strings.LastIndex(image, "/")+1:], replicas, by)
 	}
-	image, replicas, ours, revision := "-", "-", "no", "-"
-	if containers, ok, _ := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers"); ok && len(containers) > 0 {
-		image, _, _ = unstructured.NestedString(containers[0].(map[string]any), "image")
-		image = image[strings.LastIndex(image, "/")+1:]
-	}
-	if n, ok, _ := unstructured.NestedInt64(o.Object, "spec", "replicas"); ok {
-		replicas = fmt.Sprint(n)
-	}
-	if o.GetLabels()[dispatch.LabelManaged] == "true" {
-		ours, revision = "yes", short(o.GetAnnotations()[dispatch.AnnotationRevision])
-	}
-	fmt.Fprintf(w, "   %s\t%s %s\t%s\t%s\t%s\t%s\n", cluster, o.GetKind(), o.GetName(), image, replicas, ours, revision)
+	return "-"
 }
 
 // wait leaves the demo running for the user to play with.

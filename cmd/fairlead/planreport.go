@@ -222,6 +222,11 @@ func (r *planReport) changes() bool {
 	return c.Now+c.Released+c.Deleted+c.Preserved > 0
 }
 
+// held is whether the guard asks for a confirmation.
+func (r *planReport) held() bool {
+	return slices.ContainsFunc(r.Findings, func(f planFinding) bool { return f.Trailer != "" })
+}
+
 var glyphs = map[propagate.Action]string{
 	propagate.ActionCreate: "+", propagate.ActionUpdate: "~", propagate.ActionScale: "^",
 	propagate.ActionDelete: "-", propagate.ActionPreserve: "o", propagate.ActionNone: "=",
@@ -250,6 +255,8 @@ func (r *planReport) verdict(w io.Writer) {
 		return
 	case !r.changes():
 		fmt.Fprintln(w, "Nothing changes on any cluster; what is held stays held.")
+	case r.held():
+		fmt.Fprintln(w, "Held: nothing happens on merge until the deletion is confirmed. Then")
 	default:
 		fmt.Fprintln(w, "On merge")
 	}

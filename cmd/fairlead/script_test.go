@@ -57,6 +57,9 @@ func TestScripts(t *testing.T) {
 			env.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
 			env.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(home, "gitconfig"))
 			env.Setenv("NO_COLOR", "1")
+			// Hashes are the same in every run.
+			env.Setenv("GIT_AUTHOR_DATE", "2026-01-01T00:00:00Z")
+			env.Setenv("GIT_COMMITTER_DATE", "2026-01-01T00:00:00Z")
 			env.Values["members"] = map[string]*embedded.Server{}
 			if err := os.MkdirAll(home, 0o755); err != nil {
 				return err
