@@ -199,6 +199,9 @@ func (d *Dispatcher) SetMember(cluster string, m Member) {
 // Sync makes fleet the level to reach and changed the keys that may need
 // work. A member that was set since the last Sync has every key looked at.
 // Intents are saved before any member is touched; nothing is waited for.
+//
+// What failed is tried again with growing pauses; what is Foreign, Invalid or
+// Unrendered only when its key is among changed, or with SyncOptions.All.
 func (d *Dispatcher) Sync(fleet Fleet, changed map[string][]propagate.ID, opt SyncOptions) error {
 	lanes := d.sorted()
 	keys := make([][]propagate.ID, len(lanes))

@@ -208,11 +208,21 @@ func (l *lane) sync(fleet Fleet, keys []propagate.ID, intents map[propagate.ID]*
 		for _, id := range keys {
 			l.enqueue(id)
 		}
+		l.forgive()
 	}
 	if opt.All && l.err != nil && l.err.Reason.final() {
 		l.resume = time.Time{}
 	}
 	l.pump()
+}
+
+// forgive ends failed jobs of which the level wants nothing any more.
+func (l *lane) forgive() {
+	for id, j := range l.jobs {
+		if j.waits && l.settled(id, l.fleet.Desire(l.cluster, id)) {
+			l.drop(id)
+		}
+	}
 }
 
 // enqueue makes or refreshes the job of a key, or ends it when there is

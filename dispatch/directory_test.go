@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dispatch_test
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead/fairlead/dispatch"
+	"github.com/fairlead/fairlead/dispatch/dispatchtest"
+)
+
+func files(t *testing.T, dir string) (out []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			rel, _ := filepath.Rel(dir, path)
+			out = append(out, filepath.ToSlash(rel))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// A pull cluster's directory holds what the cluster should run, one file per
+// object, and nothing else.
+func TestDirectory(t *testing.T) {
+	dir := t.TempDir()
+	inventory := &dispatchtest.Inventory{}
+	open := func() *dispatch.Dispatcher {
+		d := dispatch.New(inventory, dispatch.Options{Backoff: quick})
+		d.SetMember("edge", dispatch.Directory(dir))
+		return d
+	}
+	d := open()
+	role := dispatchtest.Object("{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: 'Shop:../read'}}")
+	web := deployment("web", 1)
+	want := func(works ...dispatchtest.Work) {
+		t.Helper()
+		sync1(t, d, dispatchtest.Works{"edge": works})
+		if left := wait(t, d, 5*time.Second); len(left) != 0 {
+			t.Fatalf("left: %v", left[0].Err)
+		}
+	}
+	want(apply(configMap("a", "red"), web, role)...)
+	got := files(t, dir)
+	if want := []string{
+		"_cluster/clusterrole.rbac.authorization.k8s.io_%53hop%3A..%2Fread.yaml",
+		"default/configmap_a.yaml",
+		"default/deployment.apps_web.yaml",
+	}; !slices.Equal(got, want) {
+		t.Errorf("files %q, want %q", got, want)
+	}
+
+	// A lost inventory finds its files again and writes none.
+	before, err := os.Stat(filepath.Join(dir, "default/configmap_a.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	inventory = &dispatchtest.Inventory{}
+	d = open()
+	want(apply(configMap("a", "red"), web, role)...)
+	after, err := os.Stat(filepath.Join(dir, "default/configmap_a.yaml"))
+	if err != nil || !os.SameFile(before, after) {
+		t.Errorf("the file was written again (%v)", err)
+	}
+
+	// Somebody else's file is foreign.
+	if err := os.WriteFile(filepath.Join(dir, "default/configmap_b.yaml"),
+		[]byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: default}}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sync1(t, d, dispatchtest.Works{"edge": apply(configMap("a", "red"), web, role, configMap("b", "red"))})
+	left := wait(t, d, 5*time.Second)
+	if len(left) != 1 || !left[0].Final || !strings.Contains(left[0].Err.Error(), "is not ours") {
+		t.Errorf("left: %+v", left)
+	}
+
+	want(dispatchtest.Work{Verb: dispatch.Delete, Object: web}, dispatchtest.Work{Verb: dispatch.Release, Object: role},
+		dispatchtest.Work{Verb: dispatch.Apply, Object: configMap("a", "blue")})
+	if got, want := files(t, dir), []string{"default/configmap_a.yaml", "default/configmap_b.yaml"}; !slices.Equal(got, want) {
+		t.Errorf("files %q, want %q", got, want)
+	}
+	found, err := dispatch.Directory(dir).Get(context.Background(), refConfigMap("a"))
+	if err != nil || found.Annotations[dispatch.AnnotationDigest] != dispatchtest.Digest(configMap("a", "blue")).String() {
+		t.Errorf("found %v, %v", found, err)
+	}
+}
