@@ -93,8 +93,14 @@ func Open(ctx context.Context, opt Options) (*Loop, error) {
 	}
 	l := &Loop{opt: opt, members: map[string]*propagate.Cluster{}, unreached: map[string]error{}, reported: map[string]string{}}
 	var err error
-	if l.repo, err = OpenRepo(ctx, opt.Repo, opt.StateDir, opt.Auth); err != nil {
+	l.repo, err = OpenRepo(ctx, opt.Repo, opt.StateDir, opt.Auth)
+	switch {
+	case l.repo == nil:
 		return nil, err
+	case err != nil:
+		// A server that is away is no reason to stand still: the members are
+		// owed what was fetched last.
+		l.once("round", err)
 	}
 	if l.opt.Ref == "" {
 		if l.opt.Ref, err = l.repo.DefaultBranch(); err != nil {
@@ -161,13 +167,14 @@ func (l *Loop) Run(ctx context.Context) error {
 func (l *Loop) Once(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, l.opt.Timeout)
 	defer cancel()
-	if err := l.Round(ctx); err != nil {
-		return err
-	}
+	err := l.Round(ctx)
 	owing := len(l.unreached) > 0 || l.state.Refusal != nil
 	for _, o := range l.dispatcher.Wait(ctx) {
 		l.outcome(o)
 		owing = owing || o.Err != nil
+	}
+	if err != nil {
+		return err
 	}
 	if owing {
 		return ErrOwing
@@ -178,7 +185,8 @@ func (l *Loop) Once(ctx context.Context) error {
 // Round is one turn of the loop.
 func (l *Loop) Round(ctx context.Context) error {
 	if err := l.repo.Fetch(ctx); err != nil {
-		return err
+		// The members stay where the last fetch put them, and are brought there.
+		return errors.Join(err, l.dispatch())
 	}
 	l.opt.At("fetched")
 	head, err := l.repo.Resolve(l.opt.Ref)

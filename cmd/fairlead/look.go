@@ -73,7 +73,11 @@ func (f *fleetFlags) open(ctx context.Context) (*source.Repo, error) {
 			return nil, err
 		}
 	}
-	return reconcile.OpenRepo(ctx, f.repo, dir, auth)
+	repo, err := reconcile.OpenRepo(ctx, f.repo, dir, auth)
+	if err != nil {
+		return nil, err // an old mirror is not what was asked for
+	}
+	return repo, nil
 }
 
 // lookFlags are those of the commands that read git alone.

@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/fluxcd/pkg/runtime/logger"
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 
 	clusterv1alpha1 "github.com/fairlead/fairlead/api/cluster/v1alpha1"
@@ -23,7 +26,7 @@ type runFlags struct {
 	kubeconfig, publish, state string
 	interval, timeout          time.Duration
 	once, dryRun, verbose      bool
-	gates                      string
+	gates, encoding            string
 }
 
 func newRun() *cobra.Command {
@@ -50,6 +53,7 @@ it says, until it is told to end. A push cluster is reached by the context of
 	flags.BoolVar(&f.once, "once", false, "go round once; exit 1 when a cluster is not where git wants it")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "send nothing to any cluster and keep no state")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print every single act")
+	flags.StringVar(&f.encoding, "log-encoding", "text", "text, one line for each thing that happens, or json or console as Flux controllers log")
 	flags.StringVar(&f.gates, "feature-gates", "", "not for run: feature gates live in fairlead.yaml, so that they are part of the history")
 	_ = flags.MarkHidden("feature-gates")
 	return cmd
@@ -59,6 +63,9 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	ctx := cmd.Context()
 	if cmd.Flags().Changed("feature-gates") {
 		return usagef("run takes feature gates from fairlead.yaml in git alone")
+	}
+	if err := checkEncoding(f.encoding); err != nil {
+		return err
 	}
 	if strings.Contains(f.publish, "://") {
 		return usagef("not supported yet: --publish URL; give a directory")
@@ -79,6 +86,10 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	}
 	members := &members{kubeconfig: f.kubeconfig, publish: f.publish}
 	out := &lines{w: cmd.ErrOrStderr(), verbose: f.verbose || f.dryRun}
+	if f.encoding != "text" {
+		log := logger.NewLogger(logger.Options{LogEncoding: f.encoding, LogLevel: "info"})
+		out.log = &log
+	}
 	loop, err := reconcile.Open(ctx, reconcile.Options{
 		Repo: f.repo, Ref: f.ref, Path: f.path, Auth: auth, StateDir: f.state,
 		Interval: f.interval, Timeout: f.timeout, DryRun: f.dryRun,
@@ -137,10 +148,18 @@ func (m *members) member(c *propagate.Cluster) (dispatch.Member, error) {
 	return dispatch.Push(config)
 }
 
+func checkEncoding(encoding string) error {
+	if slices.Contains([]string{"text", "json", "console"}, encoding) {
+		return nil
+	}
+	return usagef("--log-encoding %q is none of text, json, console", encoding)
+}
+
 // lines prints what happens, one line each, and counts the acts.
 type lines struct {
 	mu      sync.Mutex
 	w       io.Writer
+	log     *logr.Logger // instead of w, when it is set
 	verbose bool
 	acts    int
 }
@@ -154,15 +173,29 @@ func (l *lines) report(line reconcile.Line) {
 			return
 		}
 	}
-	fmt.Fprintln(l.w, line.Text)
-}
-
-func (l *lines) summary() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.acts == 0 {
-		fmt.Fprintln(l.w, "nothing was sent to any cluster")
+	if l.log == nil {
+		fmt.Fprintln(l.w, line.Text)
 		return
 	}
-	fmt.Fprintf(l.w, "%s on the clusters\n", count(l.acts, "act"))
+	var details []any
+	if line.Cluster != "" {
+		details = append(details, "cluster", line.Cluster)
+	}
+	if line.Object != (propagate.ID{}) {
+		details = append(details, "object", line.Object.String())
+	}
+	if line.Level == reconcile.Warn {
+		l.log.Error(nil, line.Text, details...)
+		return
+	}
+	l.log.Info(line.Text, details...)
+}
+
+// summary ends a run that went well.
+func (l *lines) summary() {
+	text := "nothing was sent to any cluster"
+	if l.acts > 0 {
+		text = count(l.acts, "act") + " on the clusters"
+	}
+	l.report(reconcile.Line{Level: reconcile.Info, Text: text})
 }
