@@ -7,11 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"k8s.io/client-go/rest"
 
 	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/dispatch/dispatchtest"
@@ -476,6 +479,23 @@ func TestNotAKubernetesAPI(t *testing.T) {
 	}
 	if holds(t, s, "a") {
 		t.Error("it was not deleted in the end")
+	}
+}
+
+// A member does not send us elsewhere.
+func TestRedirect(t *testing.T) {
+	s := start(t, "eu-1")
+	elsewhere := httptest.NewServer(http.RedirectHandler(s.URL(), http.StatusTemporaryRedirect))
+	defer elsewhere.Close()
+	m, err := dispatch.Push(&rest.Config{Host: elsewhere.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Apply(context.Background(), configMap("a", "red"), dispatch.ApplyOptions{}); !errors.Is(err, dispatch.Unreachable) {
+		t.Errorf("apply: %v", err)
+	}
+	if n := len(s.Requests()); n != 0 {
+		t.Errorf("%d requests went elsewhere", n)
 	}
 }
 

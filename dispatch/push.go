@@ -67,8 +67,11 @@ func Push(cfg *rest.Config) (Member, error) {
 	if err != nil {
 		return nil, fmt.Errorf("credentials for %s: %w", cfg.Host, err)
 	}
-	client.Timeout = 0 // each request has its own
-	p := &push{client: client, base: base}
+	p := &push{base: base, client: &http.Client{
+		Transport: client.Transport,
+		// A member does not send us, and our credentials, elsewhere.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
 	p.kinds = &kinds{ask: func(ctx context.Context, path string) (int, []byte, error) {
 		a, err := p.send(ctx, request{method: http.MethodGet, path: path})
 		return a.status, a.body, err

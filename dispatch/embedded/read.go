@@ -46,24 +46,31 @@ func rawExtension(raw []byte) runtime.RawExtension { return runtime.RawExtension
 func (f form) encode(k *kind, o *object) []byte {
 	switch f {
 	case metadata:
-		raw, err := json.Marshal(map[string]any{
-			"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": o.u.Object["metadata"],
-		})
+		var part struct {
+			Kind       string          `json:"kind"`
+			APIVersion string          `json:"apiVersion"`
+			Metadata   json.RawMessage `json:"metadata"`
+		}
+		if err := json.Unmarshal(o.raw, &part); err != nil {
+			return []byte("{}")
+		}
+		part.Kind, part.APIVersion = "PartialObjectMetadata", "meta.k8s.io/v1"
+		raw, err := json.Marshal(part)
 		if err != nil {
 			return []byte("{}")
 		}
 		return raw
 	case table:
-		raw, err := json.Marshal(k.table([]*object{o}, o.u.GetResourceVersion(), ""))
+		raw, err := json.Marshal(k.table([]*object{o}, strconv.FormatInt(o.version, 10), ""))
 		if err != nil {
 			return []byte("{}")
 		}
 		return raw
 	}
-	if o.u.GroupVersionKind() != k.GroupVersionKind {
-		return (&object{u: inVersion(o.u.DeepCopy(), k)}).json()
+	if len(k.versions) > 1 {
+		return newObject(inVersion(o.decoded(), k), o.version).raw
 	}
-	return o.json()
+	return o.raw
 }
 
 func (c *call) answer(w http.ResponseWriter, code int, o *object) {
@@ -84,16 +91,17 @@ func (c *call) selector() (func(*object) bool, error) {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	return func(o *object) bool {
-		return byLabel.Matches(labels.Set(o.u.GetLabels())) && byField.Matches(fieldsOf(o))
+		return byLabel.Matches(labels.Set(o.labels)) && (byField.Empty() || byField.Matches(fieldsOf(o)))
 	}, nil
 }
 
 // fieldsOf are the fields that can be selected by: of the metadata, and the
 // strings at the top of spec, status and an Event's object.
 func fieldsOf(o *object) fields.Set {
-	set := fields.Set{"metadata.name": o.u.GetName(), "metadata.namespace": o.u.GetNamespace()}
+	set := fields.Set{"metadata.name": o.name, "metadata.namespace": o.namespace}
+	content := o.decoded().Object
 	for _, part := range []string{"spec", "status", "involvedObject"} {
-		m, _ := o.u.Object[part].(map[string]any)
+		m, _ := content[part].(map[string]any)
 		for name, v := range m {
 			if s, ok := v.(string); ok {
 				set[part+"."+name] = s
@@ -101,7 +109,7 @@ func fieldsOf(o *object) fields.Set {
 		}
 	}
 	for _, name := range []string{"type", "reason", "reportingComponent"} {
-		if s, ok := o.u.Object[name].(string); ok {
+		if s, ok := content[name].(string); ok {
 			set[name] = s
 		}
 	}
@@ -128,13 +136,12 @@ func (c *call) list(w http.ResponseWriter) {
 	var page []*object
 	var next string
 	for _, o := range objects {
-		at := key(o.u.GetNamespace(), o.u.GetName())
+		at := o.key()
 		if len(after) > 0 && at <= string(after) || !match(o) {
 			continue
 		}
 		if limit > 0 && len(page) == limit {
-			last := page[limit-1].u
-			next = base64.RawURLEncoding.EncodeToString([]byte(key(last.GetNamespace(), last.GetName())))
+			next = base64.RawURLEncoding.EncodeToString([]byte(page[limit-1].key()))
 			break
 		}
 		page = append(page, o)

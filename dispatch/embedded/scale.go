@@ -35,7 +35,7 @@ func (c *call) scale(w http.ResponseWriter) {
 		refuse(w, err)
 		return
 	}
-	send(w, http.StatusOK, scaleOf(o.u))
+	send(w, http.StatusOK, scaleOf(o.decoded()))
 }
 
 func scaleOf(u *unstructured.Unstructured) *autoscalingv1.Scale {
@@ -65,7 +65,7 @@ func (c *call) rescale() (*object, error) {
 		return nil, apierrors.NewNotFound(c.groupResource(), c.name)
 	}
 	if c.r.Method == http.MethodPatch {
-		was, err := json.Marshal(scaleOf(live.u))
+		was, err := json.Marshal(scaleOf(live.decoded()))
 		if err != nil {
 			return nil, err
 		}
@@ -90,7 +90,7 @@ func (c *call) rescale() (*object, error) {
 	if err != nil || !ok {
 		return nil, apierrors.NewBadRequest("spec.replicas is not a number")
 	}
-	now := live.u.DeepCopy()
+	now := live.decoded()
 	if err := unstructured.SetNestedField(now.Object, replicas, "spec", "replicas"); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}

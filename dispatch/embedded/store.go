@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
 // store is what a server holds. One lock covers it: a request is short, and
@@ -29,27 +30,34 @@ type store struct {
 	ended   bool
 }
 
-// object is an object at one version. It is never altered, so it may be read
-// without the lock.
+// object is an object at one version, as its encoding: a thousand servers
+// hold a few hundred megabytes of it, and many times that decoded. It is never
+// altered, so it may be read without the lock.
 type object struct {
-	u       *unstructured.Unstructured
-	version int64
-
-	once sync.Once
-	raw  []byte
+	namespace, name string
+	labels          map[string]string
+	version         int64
+	raw             []byte
 }
 
-// json is the object's encoding.
-func (o *object) json() []byte {
-	o.once.Do(func() {
-		raw, err := json.Marshal(o.u.Object)
-		if err != nil {
-			raw = []byte("{}")
-		}
-		o.raw = raw
-	})
-	return o.raw
+func newObject(u *unstructured.Unstructured, version int64) *object {
+	raw, err := json.Marshal(u.Object)
+	if err != nil {
+		panic(err) // it came from JSON
+	}
+	return &object{u.GetNamespace(), u.GetName(), u.GetLabels(), version, raw}
 }
+
+// decoded is a copy that the caller may alter.
+func (o *object) decoded() *unstructured.Unstructured {
+	var content map[string]any
+	if err := utiljson.Unmarshal(o.raw, &content); err != nil {
+		panic(err) // it is our own encoding
+	}
+	return &unstructured.Unstructured{Object: content}
+}
+
+func (o *object) key() string { return key(o.namespace, o.name) }
 
 func key(namespace, name string) string { return namespace + "/" + name }
 
@@ -167,7 +175,7 @@ func (s *store) list(k *kind, namespace string) ([]*object, int64) {
 func (s *store) put(k *kind, u *unstructured.Unstructured, what string) *object {
 	s.version++
 	u.SetResourceVersion(strconv.FormatInt(s.version, 10))
-	o := &object{u: u, version: s.version}
+	o := newObject(u, s.version)
 	table := s.objects[k.groupResource()]
 	if table == nil {
 		table = map[string]*object{}
@@ -182,13 +190,12 @@ func (s *store) put(k *kind, u *unstructured.Unstructured, what string) *object 
 }
 
 // drop removes an object and what goes with it: the content of a namespace,
-// the resources of a definition. The lock is held.
+// the resources of a definition. It alters u. The lock is held.
 func (s *store) drop(k *kind, u *unstructured.Unstructured) *object {
 	delete(s.objects[k.groupResource()], key(u.GetNamespace(), u.GetName()))
 	s.version++
-	u = u.DeepCopy()
 	u.SetResourceVersion(strconv.FormatInt(s.version, 10))
-	o := &object{u: u, version: s.version}
+	o := newObject(u, s.version)
 	s.tell(event{deleted, k.groupResource(), o})
 	switch {
 	case k.Kind == "Namespace" && k.Group == "":
@@ -209,7 +216,7 @@ func (s *store) drop(k *kind, u *unstructured.Unstructured) *object {
 func (s *store) dropAll(k *kind, prefix string) {
 	for at, o := range s.objects[k.groupResource()] {
 		if strings.HasPrefix(at, prefix) && (prefix == "" || k.namespaced) {
-			s.drop(k, o.u)
+			s.drop(k, o.decoded())
 		}
 	}
 }

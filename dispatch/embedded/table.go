@@ -118,11 +118,12 @@ func (k *kind) table(objects []*object, version, next string) *metav1.Table {
 	}
 	t.ColumnDefinitions = append(t.ColumnDefinitions, metav1.TableColumnDefinition{Name: "Age", Type: "string"})
 	for _, o := range objects {
-		row := metav1.TableRow{Cells: []any{o.u.GetName()}, Object: rawExtension(metadata.encode(k, o))}
+		u := o.decoded()
+		row := metav1.TableRow{Cells: []any{o.name}, Object: rawExtension(metadata.encode(k, o))}
 		for _, c := range k.columns {
-			row.Cells = append(row.Cells, c.value(o.u.Object))
+			row.Cells = append(row.Cells, c.value(u.Object))
 		}
-		age := duration.HumanDuration(time.Since(o.u.GetCreationTimestamp().Time))
+		age := duration.HumanDuration(time.Since(u.GetCreationTimestamp().Time))
 		row.Cells = append(row.Cells, age)
 		t.Rows = append(t.Rows, row)
 	}

@@ -112,7 +112,7 @@ func (c *call) watch(w http.ResponseWriter) {
 			return
 		}
 		for _, e := range events {
-			if c.namespace == "" || e.o.u.GetNamespace() == c.namespace {
+			if c.namespace == "" || e.o.namespace == c.namespace {
 				stream.pass(e, match(e.o), matched)
 			}
 		}
@@ -137,7 +137,7 @@ type stream struct {
 // pass sends an event as it looks through the selector: an object that ceases
 // to match is deleted for this watcher.
 func (s stream) pass(e event, matches bool, matched map[string]bool) {
-	at := key(e.o.u.GetNamespace(), e.o.u.GetName())
+	at := e.o.key()
 	switch {
 	case matches:
 		matched[at] = e.what != deleted

@@ -172,20 +172,20 @@ func (c *call) patched(contentType string, live *object, raw []byte) ([]byte, er
 		if err != nil {
 			return nil, apierrors.NewBadRequest("error decoding patch: " + err.Error())
 		}
-		out, err := patch.Apply(live.json())
+		out, err := patch.Apply(live.raw)
 		if err != nil {
 			return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "patch", c.groupResource(), c.name, err.Error(), 0, true)
 		}
 		return out, nil
 	case "application/merge-patch+json":
-		out, err := jsonpatch.MergePatch(live.json(), raw)
+		out, err := jsonpatch.MergePatch(live.raw, raw)
 		if err != nil {
 			return nil, apierrors.NewBadRequest("error applying merge patch: " + err.Error())
 		}
 		return out, nil
 	case "application/strategic-merge-patch+json":
 		if c.typed != nil {
-			out, err := strategicpatch.StrategicMergePatch(live.json(), raw, reflect.New(c.typed).Elem().Interface())
+			out, err := strategicpatch.StrategicMergePatch(live.raw, raw, reflect.New(c.typed).Elem().Interface())
 			if err != nil {
 				return nil, apierrors.NewBadRequest("error applying strategic merge patch: " + err.Error())
 			}
@@ -212,9 +212,6 @@ func (c *call) apply(live *object, raw []byte) (*object, error) {
 	if live == nil && patch.GetUID() != "" {
 		return nil, apierrors.NewConflict(c.groupResource(), c.name,
 			fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", patch.GetUID()))
-	}
-	if live != nil && patch.GetUID() != "" && patch.GetUID() != live.u.GetUID() {
-		return nil, c.immutable("metadata.uid", patch.GetUID())
 	}
 	if err := c.place(patch); err != nil {
 		return nil, err
@@ -273,12 +270,12 @@ func (c *call) write(live *object, sent *unstructured.Unstructured, merge func(w
 	was := &unstructured.Unstructured{Object: map[string]any{}}
 	was.SetGroupVersionKind(c.GroupVersionKind)
 	if live != nil {
-		was = inVersion(live.u.DeepCopy(), c.kind)
-		if v := sent.GetResourceVersion(); v != "" && v != live.u.GetResourceVersion() {
+		was = inVersion(live.decoded(), c.kind)
+		if v := sent.GetResourceVersion(); v != "" && v != was.GetResourceVersion() {
 			return nil, apierrors.NewConflict(c.groupResource(), c.name,
 				errors.New("the object has been modified; please apply your changes to the latest version and try again"))
 		}
-		if uid := sent.GetUID(); uid != "" && uid != live.u.GetUID() {
+		if uid := sent.GetUID(); uid != "" && uid != was.GetUID() {
 			return nil, c.immutable("metadata.uid", uid)
 		}
 	}
@@ -308,7 +305,7 @@ func (c *call) write(live *object, sent *unstructured.Unstructured, merge func(w
 	}
 	if c.dry() {
 		now.SetResourceVersion(was.GetResourceVersion())
-		return &object{u: now}, nil
+		return newObject(now, c.s.version), nil
 	}
 	if live == nil {
 		return c.s.put(c.kind, now, added), nil
@@ -489,7 +486,7 @@ func (c *call) delete(w http.ResponseWriter) {
 	send(w, http.StatusOK, metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
 		Status:   metav1.StatusSuccess,
-		Details:  &metav1.StatusDetails{Name: c.name, Group: c.Group, Kind: c.resource, UID: o.u.GetUID()},
+		Details:  &metav1.StatusDetails{Name: c.name, Group: c.Group, Kind: c.resource, UID: o.decoded().GetUID()},
 	})
 }
 
@@ -515,14 +512,15 @@ func (c *call) remove() (o *object, gone bool, err error) {
 	if live == nil {
 		return nil, false, apierrors.NewNotFound(c.groupResource(), c.name)
 	}
+	u := live.decoded()
 	if p := options.Preconditions; p != nil {
-		if p.UID != nil && *p.UID != live.u.GetUID() {
+		if p.UID != nil && *p.UID != u.GetUID() {
 			return nil, false, apierrors.NewConflict(c.groupResource(), c.name, fmt.Errorf(
-				"the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated", *p.UID, live.u.GetUID()))
+				"the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated", *p.UID, u.GetUID()))
 		}
-		if p.ResourceVersion != nil && *p.ResourceVersion != live.u.GetResourceVersion() {
+		if p.ResourceVersion != nil && *p.ResourceVersion != u.GetResourceVersion() {
 			return nil, false, apierrors.NewConflict(c.groupResource(), c.name, fmt.Errorf(
-				"the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object might have been modified", *p.ResourceVersion, live.u.GetResourceVersion()))
+				"the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object might have been modified", *p.ResourceVersion, u.GetResourceVersion()))
 		}
 	}
 	if c.Kind == "Namespace" && c.Group == "" && slices.Contains([]string{"default", "kube-system", "kube-public"}, c.name) {
@@ -537,13 +535,13 @@ func (c *call) remove() (o *object, gone bool, err error) {
 // finish deletes an object, or marks it where finalizers hold it. The lock is
 // held.
 func (s *store) finish(k *kind, live *object) (o *object, gone bool, err error) {
-	if len(live.u.GetFinalizers()) == 0 {
-		return s.drop(k, live.u), true, nil
+	u := live.decoded()
+	if len(u.GetFinalizers()) == 0 {
+		return s.drop(k, u), true, nil
 	}
-	if live.u.GetDeletionTimestamp() != nil {
+	if u.GetDeletionTimestamp() != nil {
 		return live, false, nil
 	}
-	u := live.u.DeepCopy()
 	now := metav1.NewTime(time.Now().UTC().Truncate(time.Second))
 	u.SetDeletionTimestamp(&now)
 	zero := int64(0)
@@ -561,7 +559,7 @@ func (c *call) deleteCollection(w http.ResponseWriter) {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
 	for _, o := range objects {
-		live := c.s.objects[c.groupResource()][key(o.u.GetNamespace(), o.u.GetName())]
+		live := c.s.objects[c.groupResource()][o.key()]
 		if live == nil || !match(live) {
 			continue
 		}
