@@ -84,6 +84,13 @@ type ImagePredicate struct {
 // ImageComponent is Registry, Repository or Tag.
 type ImageComponent string
 
+// The components of an image reference; a digest counts as the tag.
+const (
+	ImageRegistry   ImageComponent = "Registry"
+	ImageRepository ImageComponent = "Repository"
+	ImageTag        ImageComponent = "Tag"
+)
+
 // CommandArgsOverrider edits the command or the arguments of a container.
 type CommandArgsOverrider struct {
 	ContainerName string            `json:"containerName"`

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package override
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+
+	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
+)
+
+// operation is one step of a JSON patch.
+type operation struct {
+	Op    policyv1alpha1.OverriderOperator `json:"op"`
+	Path  string                           `json:"path"`
+	Value json.RawMessage                  `json:"value,omitempty"`
+}
+
+func (e *edit) plaintext(o *policyv1alpha1.Overriders) error {
+	if len(o.Plaintext) == 0 {
+		return nil
+	}
+	document, err := json.Marshal(e.object)
+	if err != nil {
+		return err
+	}
+	for n, over := range o.Plaintext {
+		if document, err = patch(document, operation{over.Operator, over.Path, value(over.Operator, over.Value)}); err != nil {
+			return fmt.Errorf("plaintext[%d]: %w", n, err)
+		}
+	}
+	object, err := parse(document)
+	if err != nil {
+		return fmt.Errorf("plaintext: %w", err)
+	}
+	e.object = object
+	return nil
+}
+
+// fields edits JSON or YAML that is held in string fields.
+func (e *edit) fields(o *policyv1alpha1.Overriders) error {
+	for n, over := range o.FieldOverrider {
+		if err := e.field(&over); err != nil {
+			return fmt.Errorf("fieldOverrider[%d]: %w", n, err)
+		}
+	}
+	return nil
+}
+
+func (e *edit) field(over *policyv1alpha1.FieldOverrider) error {
+	text, err := stringAt(e.object, over.FieldPath)
+	if err != nil {
+		return err
+	}
+	document := []byte(text)
+	var operations []operation
+	for _, op := range over.JSON {
+		operations = append(operations, operation{op.Operator, op.SubPath, value(op.Operator, op.Value)})
+	}
+	for _, op := range over.YAML {
+		operations = append(operations, operation{op.Operator, op.SubPath, value(op.Operator, op.Value)})
+	}
+	if len(over.YAML) > 0 {
+		if document, err = yaml.YAMLToJSON(document); err != nil {
+			// What is held there may be a secret; only where it is is told.
+			return fmt.Errorf("%s does not hold YAML", over.FieldPath)
+		}
+	} else if !json.Valid(document) {
+		return fmt.Errorf("%s does not hold JSON", over.FieldPath)
+	}
+	for n, op := range operations {
+		if document, err = patch(document, op); err != nil {
+			return fmt.Errorf("%s: operation %d: %w", over.FieldPath, n, err)
+		}
+	}
+	if len(over.YAML) > 0 {
+		if document, err = yaml.JSONToYAML(document); err != nil {
+			return fmt.Errorf("%s: %w", over.FieldPath, err)
+		}
+	}
+	return setStringAt(e.object, over.FieldPath, string(document))
+}
+
+// value of an operation; remove has none, and the others have null for none.
+func value(op policyv1alpha1.OverriderOperator, v apiextensionsv1.JSON) json.RawMessage {
+	switch {
+	case op == policyv1alpha1.OverriderRemove:
+		return nil
+	case len(v.Raw) == 0:
+		return json.RawMessage("null")
+	}
+	return v.Raw
+}
+
+// patch applies one operation. A path that does not exist is an error for
+// remove and replace, a missing parent for add.
+func patch(document []byte, op operation) ([]byte, error) {
+	raw, err := json.Marshal([]operation{op})
+	if err != nil {
+		return nil, err
+	}
+	decoded, err := jsonpatch.DecodePatch(raw)
+	if err != nil {
+		return nil, err
+	}
+	patched, err := decoded.Apply(document)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", op.Op, op.Path, err)
+	}
+	return patched, nil
+}
+
+// parse keeps whole numbers whole.
+func parse(document []byte) (map[string]any, error) {
+	var object map[string]any
+	if err := utiljson.Unmarshal(document, &object); err != nil {
+		return nil, err
+	}
+	if object == nil {
+		return nil, errors.New("nothing is left of the object")
+	}
+	return object, nil
+}
+
+// stringAt is the text at a JSON pointer (RFC 6901).
+func stringAt(object map[string]any, pointer string) (string, error) {
+	var text string
+	err := visit(object, pointer, func(v any) (any, error) {
+		s, ok := v.(string)
+		if !ok {
+			return nil, fmt.Errorf("%s is no text", pointer)
+		}
+		text = s
+		return v, nil
+	})
+	return text, err
+}
+
+func setStringAt(object map[string]any, pointer, text string) error {
+	return visit(object, pointer, func(any) (any, error) { return text, nil })
+}
+
+// visit replaces the value at a JSON pointer that exists.
+func visit(object map[string]any, pointer string, replace func(any) (any, error)) error {
+	if !strings.HasPrefix(pointer, "/") {
+		return fmt.Errorf("%q is no JSON pointer", pointer)
+	}
+	var at any = object
+	parts := strings.Split(pointer[1:], "/")
+	for n, part := range parts {
+		part = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
+		last := n == len(parts)-1
+		switch parent := at.(type) {
+		case map[string]any:
+			child, ok := parent[part]
+			if !ok {
+				return fmt.Errorf("%s does not exist", pointer)
+			}
+			if at = child; last {
+				replaced, err := replace(child)
+				if err == nil {
+					parent[part] = replaced
+				}
+				return err
+			}
+		case []any:
+			i, err := strconv.Atoi(part)
+			if err != nil || i < 0 || i >= len(parent) {
+				return fmt.Errorf("%s does not exist", pointer)
+			}
+			if at = parent[i]; last {
+				replaced, err := replace(at)
+				if err == nil {
+					parent[i] = replaced
+				}
+				return err
+			}
+		default:
+			return fmt.Errorf("%s does not exist", pointer)
+		}
+	}
+	return nil
+}
