@@ -37,6 +37,8 @@ const (
 	FindingNewCluster       = "new-cluster"
 	FindingClusterLeft      = "cluster-left"
 	FindingBaseMoved        = "base-moved"
+	FindingOverrideFailed   = "override-failed"
+	FindingWaits            = "waiting-for-overrides"
 	FindingUnscheduled      = "unscheduled"
 )
 
@@ -68,6 +70,9 @@ func (s *State) Findings() []Finding {
 	for t := range snapshot.Templates.Values() {
 		b := s.Bindings.At(t.Key())
 		switch {
+		case b == nil && s.waitsForOverrides(t):
+			all = append(all, Finding{Code: FindingWaits, Level: LevelCaution, Object: t.ID, Origin: t.Origin,
+				Message: fmt.Sprintf("%s waits for the overrides that its policy depends on", t.ID)})
 		case b == nil:
 			all = append(all, Finding{Code: FindingNoPolicy, Level: LevelCaution, Object: t.ID, Origin: t.Origin,
 				Message: fmt.Sprintf("%s waits: no policy matches it", t.ID)})
@@ -84,6 +89,14 @@ func (s *State) Findings() []Finding {
 	}
 	sortFindings(all)
 	return all
+}
+
+// waitsForOverrides is whether a template has no binding although a policy
+// matches it.
+func (s *State) waitsForOverrides(t *Template) bool {
+	st := &step{prev: s, next: *s}
+	p := st.best(t)
+	return p != nil && st.waitsFor(p)
 }
 
 // unknownClusters are names in a policy that no Cluster document bears.

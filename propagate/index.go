@@ -16,6 +16,7 @@ import (
 type index struct {
 	templates ordered.Map[*Template] // by apiVersion, kind, namespace, name
 	policies  ordered.Map[*Policy]   // by namespace of the policy, apiVersion, kind and name of each selector, ref
+	overrides ordered.Map[*Override] // by namespace of the override, apiVersion and kind of each selector, ref
 	claimed   ordered.Map[ID]        // by policy, template
 	names     ordered.Map[ID]        // by namespace, binding name, group
 	clusters  []*clusterv1alpha1.Cluster
@@ -134,6 +135,9 @@ func newIndex(s *Snapshot) index {
 	}
 	for p := range s.Policies.Values() {
 		ix.policy(nil, p)
+	}
+	for o := range s.Overrides.Values() {
+		ix.override(nil, o)
 	}
 	for c := range s.Clusters.Values() {
 		ix.clusters = append(ix.clusters, c.Cluster)

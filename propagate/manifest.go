@@ -24,7 +24,7 @@ const (
 // Manifest is a template's content exactly as it is applied, marks included.
 // It is a fresh object that the caller may keep.
 func (s *State) Manifest(id ID, c *Content) map[string]any {
-	object := runtime.DeepCopyJSON(contentOf(c.Template, share{c.Replicas, c.Completions}))
+	object := runtime.DeepCopyJSON(c.object())
 	binding := s.BindingName(id)
 	if id.Namespace != "" {
 		binding = id.Namespace + "/" + binding

@@ -215,6 +215,13 @@ func (p *planner) stays(before, after *Binding, was, is *Work) {
 		c.before = runs.Digest
 	}
 	switch {
+	case is.Blocked != "":
+		c.Action, c.Disposition = ActionUpdate, Blocked
+		if runs == nil {
+			c.Action = ActionCreate
+		}
+		c.Because = append(c.Because, Because{Code: "override"})
+		p.find(FindingOverrideFailed, LevelError, after, is.Cluster, Origin{}, "%s on %s: %s", after.ID, is.Cluster, is.Blocked)
 	case is.Held:
 		c.Disposition = Held
 		c.Because = append(c.Because, Because{"suspension", p.policy(after).At("spec.suspension")})
@@ -225,7 +232,7 @@ func (p *planner) stays(before, after *Binding, was, is *Work) {
 		c.Because = append(c.Because, Because{"resumed", p.policy(after).At("spec.suspension")})
 	}
 	if before != after {
-		c.Because = append(c.Because, p.whyChanged(before, after, was, is.Cluster)...)
+		c.Because = append(c.Because, p.whyChanged(before, after, was, is)...)
 	}
 	c.Replicas = replicaChange(after, runs, is.Released, is.Want)
 	p.cells = append(p.cells, c)
@@ -237,18 +244,18 @@ func action(runs, want *Content) Action {
 		return ActionCreate
 	case runs.Digest == want.Digest:
 		return ActionNone
-	case runs.Template == nil:
+	case runs.Template == nil || want.Template == nil:
 		return ActionUpdate
 	}
 	same := share{replicas: 0, completions: -1}
-	if digestJSON(contentOf(runs.Template, same)) == digestJSON(contentOf(want.Template, same)) {
+	if sameRules(runs.Rules, want.Rules) && digestJSON(shared(runs.Template, same)) == digestJSON(shared(want.Template, same)) {
 		return ActionScale
 	}
 	return ActionUpdate
 }
 
 // whyChanged points at the documents that this change edits.
-func (p *planner) whyChanged(before, after *Binding, was *Work, cluster string) []Because {
+func (p *planner) whyChanged(before, after *Binding, was, is *Work) []Because {
 	var why []Because
 	template := p.head.snapshot().Templates.At(after.Key())
 	if before == nil || before.Active.Template.Digest != after.Active.Template.Digest {
@@ -257,15 +264,34 @@ func (p *planner) whyChanged(before, after *Binding, was *Work, cluster string) 
 	switch {
 	case before == nil || before.Active.Policy != after.Active.Policy:
 		why = append(why, Because{"policy", p.policy(after).Origin})
-	case p.joined(cluster):
-		why = append(why, Because{"cluster", p.head.snapshot().Clusters.At(cluster).Origin})
+	case p.joined(is.Cluster):
+		why = append(why, Because{"cluster", p.head.snapshot().Clusters.At(is.Cluster).Origin})
 	case was == nil:
 		why = append(why, Because{"placement", p.policy(after).At("spec.placement")})
+	}
+	if was != nil && is.Blocked == "" {
+		why = append(why, whyOverridden(was.Want.Rules, is.Want.Rules)...)
 	}
 	for _, target := range before.targets() {
 		if _, stays := p.head.snapshot().Clusters.Get(target.Name); !stays {
 			why = append(why, Because{"cluster-left", p.base.snapshot().Clusters.At(target.Name).Origin})
 		}
+	}
+	return why
+}
+
+// whyOverridden points at the rules that are new, and at those that are gone.
+func whyOverridden(before, after []*Rule) (why []Because) {
+	missing := func(from, rules []*Rule) {
+		for _, r := range rules {
+			if !slices.ContainsFunc(from, func(o *Rule) bool { return o.id() == r.id() }) {
+				why = append(why, Because{"override", r.Origin})
+			}
+		}
+	}
+	missing(before, after)
+	if len(why) == 0 {
+		missing(after, before)
 	}
 	return why
 }

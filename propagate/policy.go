@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
@@ -82,24 +81,7 @@ func (p *Policy) checkSelectors(c *check) {
 		c.at("spec.resourceSelectors", "spec.resourceSelectors must have at least one selector")
 	}
 	for i, r := range p.Spec.ResourceSelectors {
-		path := fmt.Sprintf("spec.resourceSelectors[%d]", i)
-		if r.APIVersion == "" {
-			c.at(path, "%s.apiVersion is required", path)
-		}
-		if r.Kind == "" {
-			c.at(path, "%s.kind is required", path)
-		}
-		if p.Ref.Namespace != "" && r.Namespace != p.Ref.Namespace {
-			c.at(path+".namespace", "%s.namespace is %q, but a PropagationPolicy only selects in its own namespace %q", path, r.Namespace, p.Ref.Namespace)
-		}
-		s := selector{ResourceSelector: r}
-		if r.LabelSelector != nil {
-			var err error
-			if s.labels, err = metav1.LabelSelectorAsSelector(r.LabelSelector); err != nil {
-				c.at(path+".labelSelector", "%s.labelSelector: %v", path, err)
-			}
-		}
-		p.selectors = append(p.selectors, s)
+		p.selectors = append(p.selectors, checkSelector(c, fmt.Sprintf("spec.resourceSelectors[%d]", i), r, p.Ref.Namespace))
 	}
 }
 
@@ -171,7 +153,6 @@ func (p *Policy) refuseWhatIsNotBuilt(c *check) {
 		{"spec.activationPreference", s.ActivationPreference != ""},
 		{"spec.preemption", s.Preemption == policyv1alpha1.PreemptAlways},
 		{"spec.propagateDeps", s.PropagateDeps || p.selectsServiceImports()},
-		{"spec.dependentOverrides", len(s.DependentOverrides) > 0},
 		{"spec.schedulerName", s.SchedulerName != defaultScheduler},
 		{"spec.failover", s.Failover != nil},
 		{"spec.placement.clusterAffinities", pl.ClusterAffinities != nil},
@@ -238,12 +219,6 @@ func oneOf[T ~string](c *check, path string, got T, allowed ...T) {
 		names += string(a)
 	}
 	c.at(path, "%s is %q, must be one of %s", path, got, names)
-}
-
-// selector is a resource selector with its label selector parsed.
-type selector struct {
-	policyv1alpha1.ResourceSelector
-	labels labels.Selector // nil when there is none
 }
 
 // isDNSLabel is the rule for a cluster's name.

@@ -47,6 +47,7 @@ type WorkRecord struct {
 	Released int    `json:"released"`
 	Held     bool   `json:"held,omitempty"`
 	Preserve bool   `json:"preserve,omitempty"`
+	Blocked  string `json:"blocked,omitempty"`
 }
 
 // AbsenceRecord is an Absence on disk.
@@ -90,7 +91,7 @@ func (b *Binding) Record() BindingRecord {
 		return i
 	}
 	for _, w := range b.Works {
-		r.Works = append(r.Works, WorkRecord{w.Cluster, place(w.Want), place(w.Released), w.Held, w.Preserve})
+		r.Works = append(r.Works, WorkRecord{w.Cluster, place(w.Want), place(w.Released), w.Held, w.Preserve, w.Blocked})
 	}
 	return r
 }
@@ -158,7 +159,7 @@ func (s *Saved) Restore(snapshots map[string]*Snapshot) (State, error) {
 		state.index = newIndex(state.Snapshot)
 	}
 	for id, r := range s.Bindings {
-		b, err := s.restore(id, r, snapshots)
+		b, err := s.restore(id, r, snapshots, &state)
 		if err != nil {
 			return State{}, fmt.Errorf("%s: %w", id, err)
 		}
@@ -174,7 +175,7 @@ func (s *Saved) Restore(snapshots map[string]*Snapshot) (State, error) {
 	return state, nil
 }
 
-func (s *Saved) restore(id ID, r BindingRecord, snapshots map[string]*Snapshot) (*Binding, error) {
+func (s *Saved) restore(id ID, r BindingRecord, snapshots map[string]*Snapshot, state *State) (*Binding, error) {
 	template, err := s.template(id, r, snapshots)
 	if err != nil {
 		return nil, err
@@ -192,13 +193,21 @@ func (s *Saved) restore(id ID, r BindingRecord, snapshots map[string]*Snapshot) 
 	for i, c := range r.Contents {
 		contents[i] = c.content()
 	}
+	rendering := newRendering(&state.index)
 	for _, w := range r.Works {
-		work := Work{Cluster: w.Cluster, Held: w.Held, Preserve: w.Preserve}
+		work := Work{Cluster: w.Cluster, Held: w.Held, Preserve: w.Preserve, Blocked: w.Blocked}
 		if w.Want < 0 || w.Want >= len(contents) || w.Released >= len(contents) {
 			return nil, fmt.Errorf("work on %s has no content", w.Cluster)
 		}
 		work.Want = contents[w.Want]
-		work.Want.Template = template
+		if cluster := state.Snapshot.Clusters.At(w.Cluster); work.Blocked == "" && cluster != nil {
+			// Overrides act at once, so those of the accepted commit made it.
+			work.Want.Template = template
+			if _, work.Want.Rules, err = rendering.render(template, work.Want.share(), cluster); err != nil {
+				return nil, err
+			}
+			work.Want.Conflict = conflictOf(work.Want.object())
+		}
 		if w.Released >= 0 {
 			work.Released = contents[w.Released]
 		}

@@ -21,7 +21,8 @@ import (
 type Snapshot struct {
 	Settings  *Settings              // nil without a fairlead.yaml
 	Clusters  ordered.Map[*Cluster]  // by name
-	Policies  ordered.Map[*Policy]   // by Policy.Ref().Key()
+	Policies  ordered.Map[*Policy]   // by Policy.Ref.Key()
+	Overrides ordered.Map[*Override] // by Override.Ref.Key()
 	Templates ordered.Map[*Template] // by ID.Key()
 	Units     ordered.Map[*Unit]     // by path
 	Findings  ordered.Map[*Finding]  // what is worth saying about a document, by origin

@@ -82,6 +82,9 @@ type Work struct {
 	Want, Released *Content
 	Held           bool
 	Preserve       bool
+	// Blocked is why there is no content to want: an override failed. Want is
+	// then without digest, and the cluster keeps what was released to it.
+	Blocked string
 }
 
 // Content is a version of a template as some clusters get it. Works with the
@@ -97,6 +100,11 @@ type Content struct {
 	// TemplateCommit.
 	Template       *Template
 	TemplateCommit string
+	// Rules are the overrides that made it, in their order.
+	Rules []*Rule
+	// Conflict is what the object itself says about objects that are not ours,
+	// "overwrite", "abort" or nothing; an override may have set it.
+	Conflict string
 	// Revision is the commit that last changed this content.
 	Revision string
 }

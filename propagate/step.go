@@ -67,6 +67,7 @@ func advance(prev State, c Commit) (State, *Guard) {
 	returned := st.clusters()
 	st.policies()
 	st.templates()
+	st.overrides()
 	st.units()
 	for _, key := range st.inOrder() {
 		st.bind(key)
@@ -139,6 +140,48 @@ func (st *step) templates() {
 	}
 }
 
+// overrides has looked at what a changed override may edit, and at what waits
+// for it.
+func (st *step) overrides() {
+	for d := range ordered.Diff(st.prev.snapshot().Overrides, st.next.Snapshot.Overrides) {
+		st.next.index.override(d.Before, d.After)
+		for _, o := range []*Override{d.Before, d.After} {
+			if o == nil {
+				continue
+			}
+			for t := range st.next.index.touched(o) {
+				st.dirty[t.Key()] = true
+			}
+		}
+		if d.Had != d.Has {
+			st.dependents(cmp.Or(d.Before, d.After).Ref)
+		}
+	}
+}
+
+// dependents has looked at what policies reach that wait for an override.
+func (st *step) dependents(r OverrideRef) {
+	for p := range st.next.Snapshot.Policies.Values() {
+		if p.Ref.Namespace != r.Namespace || !slices.Contains(p.Spec.DependentOverrides, r.Name) {
+			continue
+		}
+		for t := range st.next.index.reach(p) {
+			st.dirty[t.Key()] = true
+		}
+	}
+}
+
+// waitsFor is an override that a policy wants to exist before it is applied,
+// and that does not (digest §2.3).
+func (st *step) waitsFor(p *Policy) bool {
+	for _, name := range p.Spec.DependentOverrides {
+		if _, ok := st.next.Snapshot.Overrides.Get(OverrideRef{p.Ref.Namespace, name}.Key()); !ok {
+			return true
+		}
+	}
+	return false
+}
+
 // units finds those that rendered something and now render nothing.
 func (st *step) units() {
 	for d := range ordered.Diff(st.prev.snapshot().Units, st.next.Snapshot.Units) {
@@ -190,6 +233,9 @@ func (st *step) bind(key string) {
 	p := st.claim(t, old.claim())
 	if p == nil && old == nil {
 		return // it waits for a policy
+	}
+	if p != nil && st.waitsFor(p) {
+		return // it stays as it is until the overrides are there
 	}
 
 	b := &Binding{ID: t.ID}

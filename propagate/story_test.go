@@ -179,6 +179,16 @@ func add(s *propagate.Snapshot, node *yaml.Node, origin propagate.Origin, unit s
 		if p, problems = propagate.NewPolicy(kind, doc.ObjectMeta, doc.Spec, origin, lines); p != nil {
 			s.Policies = s.Policies.With(p.Ref.Key(), p)
 		}
+	case policyv1alpha1.KindOverridePolicy, policyv1alpha1.KindClusterOverridePolicy:
+		var doc struct {
+			metav1.ObjectMeta `json:"metadata"`
+			Spec              policyv1alpha1.OverrideSpec `json:"spec"`
+		}
+		decode(text, &doc)
+		var o *propagate.Override
+		if o, problems = propagate.NewOverride(kind, doc.ObjectMeta, doc.Spec, origin, lines); o != nil {
+			s.Overrides = s.Overrides.With(o.Ref.Key(), o)
+		}
 	case clusterv1alpha1.KindCluster:
 		var doc clusterv1alpha1.Cluster
 		decode(text, &doc)
@@ -305,12 +315,19 @@ func printBinding(b *bytes.Buffer, s *propagate.State, binding *propagate.Bindin
 		}
 		fmt.Fprintf(b, " of %s", w.Want.Revision)
 		switch {
+		case w.Blocked != "" && w.Released == nil:
+			fmt.Fprintf(b, ", BLOCKED, nothing runs there: %s", w.Blocked)
+		case w.Blocked != "":
+			fmt.Fprintf(b, ", BLOCKED, runs %s: %s", w.Released.Revision, w.Blocked)
 		case w.Held && w.Released == nil:
 			fmt.Fprint(b, ", held: nothing runs there")
 		case w.Held && w.Released.Digest != w.Want.Digest:
 			fmt.Fprintf(b, ", held: runs x%d of %s", w.Released.Replicas, w.Released.Revision)
 		case w.Held:
 			fmt.Fprint(b, ", held: up to date")
+		}
+		for _, r := range w.Want.Rules {
+			fmt.Fprintf(b, ", %s", r.Override)
 		}
 		if w.Preserve {
 			fmt.Fprint(b, ", preserve")

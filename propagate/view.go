@@ -5,6 +5,8 @@ package propagate
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -116,7 +118,7 @@ func (s *State) Work(b *Binding, w *Work) *workv1alpha1.Work {
 			Message: "Work is being dispatched to member clusters.",
 		}}},
 	}
-	if b.Overwrites() {
+	if b.Overwrites(w.Want) {
 		view.Annotations["work.karmada.io/conflict-resolution"] = "overwrite"
 	}
 	if b.Namespace != "" {
@@ -129,12 +131,54 @@ func (s *State) Work(b *Binding, w *Work) *workv1alpha1.Work {
 		c := &view.Status.Conditions[0]
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, "SuspendDispatching", "Work dispatching is in a suspended state."
 	}
-	raw, err := json.Marshal(s.Manifest(b.ID, w.Want))
-	if err != nil {
-		panic(fmt.Sprintf("propagate: %s has no JSON: %v", b.ID, err))
+	content := w.Want
+	if w.Blocked != "" {
+		c := &view.Status.Conditions[0]
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, "OverrideFailed", w.Blocked
+		content = w.Released
 	}
-	view.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: raw}}}
+	if content == nil || content.Template == nil {
+		return view // it is blocked, and nothing was ever released
+	}
+	annotateOverrides(view.Annotations, content.Rules)
+	view.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: rawJSON(s.Manifest(b.ID, content))}}}
 	return view
+}
+
+// Annotations of a work that list the override rules that made its manifest,
+// as Karmada's audit does.
+const (
+	AnnotationAppliedClusterOverrides = "policy.karmada.io/applied-cluster-overrides"
+	AnnotationAppliedOverrides        = "policy.karmada.io/applied-overrides"
+)
+
+type appliedRule struct {
+	PolicyName string                     `json:"policyName"`
+	Overriders *policyv1alpha1.Overriders `json:"overriders"`
+}
+
+func annotateOverrides(annotations map[string]string, rules []*Rule) {
+	applied := map[string][]appliedRule{}
+	for _, r := range rules {
+		key := AnnotationAppliedOverrides
+		if r.Override.Namespace == "" {
+			key = AnnotationAppliedClusterOverrides
+		}
+		applied[key] = append(applied[key], appliedRule{r.Override.Name, r.Overriders})
+	}
+	for key, list := range applied {
+		slices.SortStableFunc(list, func(a, b appliedRule) int { return strings.Compare(a.PolicyName, b.PolicyName) })
+		annotations[key] = string(rawJSON(list))
+	}
+}
+
+// rawJSON is only called on what has a JSON.
+func rawJSON(v any) []byte {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("propagate: %T has no JSON: %v", v, err))
+	}
+	return raw
 }
 
 func status(ok bool) metav1.ConditionStatus {

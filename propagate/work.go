@@ -3,9 +3,11 @@
 package propagate
 
 import (
+	"fmt"
 	"maps"
 
 	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
+	"github.com/fairlead/fairlead/propagate/override"
 	"github.com/fairlead/fairlead/propagate/schedule"
 )
 
@@ -13,7 +15,7 @@ import (
 // and whether it may have it now.
 func (st *step) works(b, old *Binding) {
 	completions := b.completions()
-	made := map[share]*Content{}
+	r := newRendering(&st.next.index)
 	b.Works = make([]Work, len(b.Targets))
 	for i, target := range b.Targets {
 		s := share{target.Count, -1}
@@ -22,9 +24,9 @@ func (st *step) works(b, old *Binding) {
 		}
 		w := Work{Cluster: target.Name, Held: b.Brakes.Hold(target.Name), Preserve: b.Brakes.Keeps()}
 		was := st.before(old, target.Name)
-		w.Want = st.content(b, s, was, made)
+		w.Want, w.Blocked = st.content(b, target.Name, s, was, r)
 		switch {
-		case !w.Held:
+		case !w.Held && w.Blocked == "":
 			w.Released = w.Want
 		case was != nil:
 			w.Released = was.Released
@@ -33,7 +35,8 @@ func (st *step) works(b, old *Binding) {
 	}
 }
 
-// share is what tells the contents of one template on two clusters apart.
+// share is what tells the contents of one template on two clusters apart,
+// besides their overrides.
 type share struct {
 	replicas, completions int64
 }
@@ -53,34 +56,64 @@ func (st *step) before(old *Binding, cluster string) *Work {
 	return nil
 }
 
-// content is b's content for a share. It keeps the version that the cluster
-// had when nothing in it changed, and with it the revision that it bears.
-func (st *step) content(b *Binding, s share, was *Work, made map[share]*Content) *Content {
+// content is b's content for a cluster, or why there is none. It keeps the
+// version that the cluster had when nothing in it changed, and with it the
+// revision that it bears.
+func (st *step) content(b *Binding, cluster string, s share, was *Work, r *rendering) (want *Content, blocked string) {
 	t := b.Active.Template
 	var had *Content
 	if was != nil {
 		had = was.Want
 	}
-	if had != nil && (share{had.Replicas, had.Completions}) == s && had.Template == t {
-		return had
+	key, rules, err := r.render(t, s, st.next.Snapshot.Clusters.At(cluster))
+	if err != nil {
+		if was != nil && was.Blocked == err.Error() && had.share() == s {
+			return had, was.Blocked
+		}
+		return &Content{Replicas: s.replicas, Completions: s.completions, APIVersion: t.APIVersion, TemplateCommit: b.Active.TemplateCommit, Revision: st.commit.Hash}, err.Error()
 	}
-	c, ok := made[s]
+	if had != nil && had.share() == s && had.Template == t && sameRules(had.Rules, rules) {
+		return had, ""
+	}
+	c, ok := r.made[key]
 	if !ok {
+		object := cleaned(r.memo[key].object)
 		c = &Content{
-			Digest:         digestJSON(contentOf(t, s)),
+			Digest:         digestJSON(object),
 			Replicas:       s.replicas,
 			Completions:    s.completions,
 			APIVersion:     t.APIVersion,
 			Template:       t,
 			TemplateCommit: b.Active.TemplateCommit,
+			Rules:          rules,
+			Conflict:       conflictOf(object),
 			Revision:       st.commit.Hash,
 		}
-		made[s] = c
+		r.made[key] = c
 	}
-	if had != nil && had.Digest == c.Digest && (share{had.Replicas, had.Completions}) == s {
-		return had
+	if had == nil || had.Digest != c.Digest || had.share() != s {
+		return c, ""
 	}
-	return c
+	if had.Template != nil {
+		return had, ""
+	}
+	// A restored state knows it by its digest alone.
+	kept := *had
+	kept.Template, kept.Rules, kept.Conflict = c.Template, c.Rules, c.Conflict
+	return &kept, ""
+}
+
+func (c *Content) share() share { return share{c.Replicas, c.Completions} }
+
+// rendering makes the contents of one binding, each of them once.
+type rendering struct {
+	index *index
+	memo  map[string]rendered // by share and rules
+	made  map[string]*Content // by the same
+}
+
+func newRendering(ix *index) *rendering {
+	return &rendering{ix, map[string]rendered{}, map[string]*Content{}}
 }
 
 // completions shares a divided Job's completions in proportion to its
@@ -101,10 +134,24 @@ func (b *Binding) completions() map[string]int64 {
 	return shares
 }
 
-// contentOf is the template as a cluster with this share gets it, without the
-// marks that tell it is ours. It shares with the template what it leaves as
-// it is.
-func contentOf(t *Template, s share) map[string]any {
+// object is the content as it is applied, without the marks that tell it is
+// ours.
+func (c *Content) object() map[string]any {
+	object := shared(c.Template, c.share())
+	for _, r := range c.Rules {
+		next, err := override.Apply(object, r.Overriders)
+		if err != nil {
+			// The step that made this content has applied the same rule.
+			panic(fmt.Sprintf("propagate: %s does not apply any more: %v", r.Override, err))
+		}
+		object = next
+	}
+	return cleaned(object)
+}
+
+// shared is the template with a cluster's share of its replicas. It shares
+// with the template what it leaves as it is.
+func shared(t *Template, s share) map[string]any {
 	object := maps.Clone(t.Object)
 	if _, workload := replicas(t); workload {
 		if field := replicaField(t.GroupKind()); field != "" {
@@ -114,11 +161,19 @@ func contentOf(t *Template, s share) map[string]any {
 	if s.completions >= 0 {
 		setSpec(object, "completions", s.completions)
 	}
-	if meta, ok := object["metadata"].(map[string]any); ok {
-		object["metadata"] = maps.Clone(meta)
-		removeKeys(object, "labels", isKarmadas)
-		removeKeys(object, "annotations", isKarmadas)
+	return object
+}
+
+// cleaned is an object without the keys that stay out of the members.
+func cleaned(object map[string]any) map[string]any {
+	meta, ok := object["metadata"].(map[string]any)
+	if !ok {
+		return object
 	}
+	object = maps.Clone(object)
+	object["metadata"] = maps.Clone(meta)
+	removeKeys(object, "labels", isKarmadas)
+	removeKeys(object, "annotations", isKarmadas)
 	return object
 }
 
@@ -167,9 +222,9 @@ var karmadasKeys = map[string]bool{
 }
 
 // Overwrites is whether an object that is not ours is adopted (digest §5.7):
-// the template's annotation decides, then the policy.
-func (b *Binding) Overwrites() bool {
-	switch b.conflictAnnotation() {
+// the object's own annotation decides, then the policy.
+func (b *Binding) Overwrites(c *Content) bool {
+	switch c.Conflict {
 	case "overwrite":
 		return true
 	case "abort":
@@ -178,9 +233,12 @@ func (b *Binding) Overwrites() bool {
 	return b.Active.Policy.Spec.ConflictResolution == policyv1alpha1.ConflictOverwrite
 }
 
-func (b *Binding) conflictAnnotation() string {
-	meta, _ := b.Active.Template.Object["metadata"].(map[string]any)
+func conflictOf(object map[string]any) string {
+	meta, _ := object["metadata"].(map[string]any)
 	annotations, _ := meta["annotations"].(map[string]any)
-	value, _ := annotations["work.karmada.io/conflict-resolution"].(string)
-	return value
+	switch value, _ := annotations["work.karmada.io/conflict-resolution"].(string); value {
+	case "overwrite", "abort":
+		return value
+	}
+	return ""
 }

@@ -3,6 +3,7 @@
 package reconcile
 
 import (
+	"errors"
 	"iter"
 
 	clusterv1alpha1 "github.com/fairlead/fairlead/api/cluster/v1alpha1"
@@ -32,6 +33,9 @@ func (l level) Desire(cluster string, id propagate.ID) dispatch.Desire {
 }
 
 func (l level) wanted(b *propagate.Binding, w *propagate.Work) dispatch.Desire {
+	if w.Blocked != "" {
+		return blocked(w)
+	}
 	if w.Held {
 		return dispatch.Desire{Verb: dispatch.Hold, APIVersion: w.Want.APIVersion}
 	}
@@ -39,13 +43,23 @@ func (l level) wanted(b *propagate.Binding, w *propagate.Work) dispatch.Desire {
 		Verb:       dispatch.Apply,
 		APIVersion: w.Want.APIVersion,
 		Digest:     w.Want.Digest,
-		Overwrite:  b.Overwrites(),
+		Overwrite:  b.Overwrites(w.Want),
 		Manifest:   func() (map[string]any, error) { return l.state.Manifest(b.ID, w.Want), nil },
 	}
 	if w.Preserve && l.pulls(w.Cluster) {
 		return keptFromPruning(d)
 	}
 	return d
+}
+
+// blocked keeps what was released to the member, and says what is wrong.
+func blocked(w *propagate.Work) dispatch.Desire {
+	return dispatch.Desire{
+		Verb:       dispatch.Apply,
+		APIVersion: w.Want.APIVersion,
+		Digest:     propagate.DigestOf([]byte(w.Blocked)),
+		Manifest:   func() (map[string]any, error) { return nil, errors.New(w.Blocked) },
+	}
 }
 
 // Keys yields what is wanted on a cluster or has departed from it.

@@ -303,6 +303,7 @@ func (n *next) snapshot() *propagate.Snapshot {
 	s := *n.prev.Snapshot
 	names := slices.Sorted(maps.Keys(n.replaced))
 	clusters, policies := collection[*propagate.Cluster]{what: "Cluster"}, collection[*propagate.Policy]{what: "policy"}
+	overrides := collection[*propagate.Override]{what: "override"}
 	templates, findings := collection[*propagate.Template]{what: "object"}, collection[*propagate.Finding]{}
 	for _, name := range names {
 		old := n.prev.units.At(name)
@@ -318,6 +319,7 @@ func (n *next) snapshot() *propagate.Snapshot {
 		for _, it := range old.items {
 			clusters.drop(it.cluster != nil, func() (string, *propagate.Cluster) { return it.cluster.Name, it.cluster })
 			policies.drop(it.policy != nil, func() (string, *propagate.Policy) { return it.policy.Ref.Key(), it.policy })
+			overrides.drop(it.override != nil, func() (string, *propagate.Override) { return it.override.Ref.Key(), it.override })
 			templates.drop(it.template != nil, func() (string, *propagate.Template) { return it.template.Key(), it.template })
 			for _, f := range it.findings {
 				findings.drop(true, func() (string, *propagate.Finding) { return findingKey(f), f })
@@ -340,6 +342,9 @@ func (n *next) snapshot() *propagate.Snapshot {
 			if it.policy != nil {
 				keep(&it.policy, policies.add(n, s.Policies, it.policy.Ref.Key(), it.policy, it.policy.Origin))
 			}
+			if it.override != nil {
+				keep(&it.override, overrides.add(n, s.Overrides, it.override.Ref.Key(), it.override, it.override.Origin))
+			}
 			if it.template != nil {
 				keep(&it.template, templates.add(n, s.Templates, it.template.Key(), it.template, it.template.Origin))
 			}
@@ -348,7 +353,7 @@ func (n *next) snapshot() *propagate.Snapshot {
 			}
 		}
 	}
-	s.Clusters, s.Policies = clusters.into(s.Clusters), policies.into(s.Policies)
+	s.Clusters, s.Policies, s.Overrides = clusters.into(s.Clusters), policies.into(s.Policies), overrides.into(s.Overrides)
 	s.Templates, s.Findings = templates.into(s.Templates), findings.into(s.Findings)
 	return &s
 }
@@ -466,6 +471,8 @@ func describe(v any) string {
 		return "Cluster " + v.Name
 	case *propagate.Policy:
 		return v.Ref.String()
+	case *propagate.Override:
+		return v.Ref.String()
 	case *propagate.Template:
 		return v.ID.String()
 	}
@@ -477,6 +484,8 @@ func originOf(v any) propagate.Origin {
 	case *propagate.Cluster:
 		return v.Origin
 	case *propagate.Policy:
+		return v.Origin
+	case *propagate.Override:
 		return v.Origin
 	case *propagate.Template:
 		return v.Origin

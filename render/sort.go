@@ -22,11 +22,12 @@ import (
 // settingsFile is where the fleet's settings stand, at the root of its tree.
 const settingsFile = "fairlead.yaml"
 
-// item is what became of one document: one of its first four fields.
+// item is what became of one document: one of its first five fields.
 type item struct {
 	settings *propagate.Settings
 	cluster  *propagate.Cluster
 	policy   *propagate.Policy
+	override *propagate.Override
 	template *propagate.Template
 	findings []*propagate.Finding
 
@@ -147,6 +148,13 @@ func sortPolicy(d *document, apiVersion, kind string) (*item, []propagate.Proble
 		}
 		c, wrong := propagate.NewCluster(&cluster, d.origin, d.lines())
 		return &item{cluster: c}, wrong
+	case "policy.karmada.io/v1alpha1 " + policyv1alpha1.KindOverridePolicy, "policy.karmada.io/v1alpha1 " + policyv1alpha1.KindClusterOverridePolicy:
+		var override policyv1alpha1.OverridePolicy // both kinds have its shape
+		if wrong := decodeStrict(d, &override); len(wrong) > 0 {
+			return nil, wrong
+		}
+		o, wrong := propagate.NewOverride(kind, override.ObjectMeta, override.Spec, d.origin, d.lines())
+		return &item{override: o}, wrong
 	default:
 		if !strings.HasSuffix(apiVersion, "/v1alpha1") {
 			kind += " of " + apiVersion
