@@ -33,7 +33,11 @@ func newDemo() *cobra.Command {
 		Long: `Makes a fleet repository, starts three members inside this process, runs the
 loop, pushes four commits and shows after each of them what every member runs:
 a first release, a release that two clusters hold, the promotion of one of
-them, and the removal of the application with its copies left running.`,
+them, and the removal of the application with its copies left running.
+
+With --members real the members are API servers of Kubernetes, each with an
+etcd. 'make kube' builds them; the demo finds them from within the checkout, or
+by KUBEBUILDER_ASSETS.`,
 		Args: mustNotHaveArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d.out = cmd.OutOrStdout()
@@ -41,7 +45,7 @@ them, and the removal of the application with its copies left running.`,
 		},
 	}
 	cmd.Flags().BoolVar(&d.keep, "keep", false, "leave it running, with a repository to push to and a kubeconfig for kubectl")
-	cmd.Flags().StringVar(&d.kind, "members", "embedded", "embedded, or real API servers once 'make test' has built them")
+	cmd.Flags().StringVar(&d.kind, "members", "embedded", "embedded, or real: API servers that 'make kube' has built")
 	return cmd
 }
 
@@ -115,10 +119,10 @@ func (d *demo) run(ctx context.Context) (err error) {
 	if !d.keep {
 		defer os.RemoveAll(d.dir)
 	}
+	defer d.stop()
 	if err := d.start(ctx); err != nil {
 		return err
 	}
-	defer d.stop()
 	for i, c := range chapters {
 		if err := d.tell(ctx, i+1, c); err != nil {
 			return err
@@ -140,8 +144,11 @@ func (d *demo) start(ctx context.Context) (err error) {
 	if _, err := d.commit("begin", map[string][]byte{"README.md": []byte("# An empty fleet\n")}); err != nil {
 		return err
 	}
-	if d.members, err = startMembers(d.kind, d.dir, demoClusters); err != nil {
+	if d.members, err = startMembers(d.kind, demoClusters); err != nil {
 		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err // it takes a while until real ones are up
 	}
 	d.loop, err = reconcile.Open(ctx, reconcile.Options{
 		Repo: d.repository(), Ref: "main", Path: ".", StateDir: filepath.Join(d.dir, "state"), Interval: time.Second,
@@ -167,9 +174,7 @@ func (d *demo) stop() {
 	if d.loop != nil {
 		_ = d.loop.Close() // the process ends; what was not saved is found again
 	}
-	for _, m := range d.members {
-		m.stop()
-	}
+	stopMembers(d.members)
 }
 
 func (d *demo) tell(ctx context.Context, n int, c chapter) error {

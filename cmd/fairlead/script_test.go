@@ -23,6 +23,7 @@ import (
 
 	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/dispatch/embedded"
+	"github.com/fairlead/fairlead/dispatch/kube"
 	"github.com/fairlead/fairlead/examples"
 )
 
@@ -47,6 +48,8 @@ func TestMain(m *testing.M) {
 //	quickstart DIR     copies the example fleet
 //	code N CMD...      runs CMD and expects exit code N
 //	commit MESSAGE     commits everything in the current directory
+//
+// The condition real says that there are real API servers to start.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
@@ -57,6 +60,13 @@ func TestScripts(t *testing.T) {
 			env.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
 			env.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(home, "gitconfig"))
 			env.Setenv("NO_COLOR", "1")
+			if realServers() {
+				binaries, err := kube.Binaries()
+				if err != nil {
+					return err
+				}
+				env.Setenv("KUBEBUILDER_ASSETS", binaries)
+			}
 			// Hashes are the same in every run.
 			env.Setenv("GIT_AUTHOR_DATE", "2026-01-01T00:00:00Z")
 			env.Setenv("GIT_COMMITTER_DATE", "2026-01-01T00:00:00Z")
@@ -67,12 +77,20 @@ func TestScripts(t *testing.T) {
 			config := "[user]\n\tname = ann\n\temail = ann@example.com\n[init]\n\tdefaultBranch = main\n[advice]\n\tdetachedHead = false\n"
 			return os.WriteFile(filepath.Join(home, "gitconfig"), []byte(config), 0o644)
 		},
+		Condition: func(name string) (bool, error) {
+			if name != "real" {
+				return false, fmt.Errorf("there is no condition %q", name)
+			}
+			return realServers(), nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"members": startScriptMembers, "partition": partition(true), "heal": partition(false),
 			"requests": requests, "runs": runs, "eventually": eventually, "quickstart": copyQuickstart, "code": exitCode, "commit": commit,
 		},
 	})
 }
+
+func realServers() bool { return os.Getenv("FAIRLEAD_REAL") == "1" }
 
 func servers(ts *testscript.TestScript) map[string]*embedded.Server {
 	return ts.Value("members").(map[string]*embedded.Server)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubetest starts real API servers for tests: kube-apiserver and etcd,
-// built by hack/kube/build.sh, and kube-controller-manager where a test needs
-// controllers.
+// Package kubetest gives the real API servers of package kube to tests, and
+// counts what they are sent.
 //
 //	servers := kubetest.Start(t, 3)
 //	member, err := dispatch.Push(servers[0].Config())

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Binaries is the directory of kube-apiserver and etcd: KUBEBUILDER_ASSETS
+// where that is set, else hack/kube/bin of the module that we stand in.
+func Binaries() (string, error) {
+	dir := os.Getenv("KUBEBUILDER_ASSETS")
+	if dir == "" {
+		root, err := moduleRoot()
+		if err != nil {
+			return "", err
+		}
+		dir = filepath.Join(root, "hack", "kube", "bin")
+	}
+	for _, name := range []string{"kube-apiserver", "etcd"} {
+		_, err := os.Stat(filepath.Join(dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("there is no %s in %s: 'make kube' in a checkout of fairlead builds it", name, dir)
+		}
+		if err != nil {
+			return "", fmt.Errorf("binaries of an API server: %w", err)
+		}
+	}
+	return dir, nil
+}
+
+// moduleRoot is the first directory with a go.mod, from the working directory
+// upwards.
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", errors.New("there are no API server binaries at hand: stand in a checkout of fairlead where 'make kube' has built them, or set KUBEBUILDER_ASSETS to their directory")
+		}
+	}
+}
