@@ -5,10 +5,13 @@ package propagate
 import (
 	"fmt"
 	"net/url"
+	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	clusterv1alpha1 "github.com/fairlead/fairlead/api/cluster/v1alpha1"
+	"github.com/fairlead/fairlead/propagate/schedule"
 )
 
 // maxClusterName leaves room for "karmada-es-" in a namespace's name.
@@ -44,16 +47,56 @@ func NewCluster(in *clusterv1alpha1.Cluster, origin Origin, lines map[string]int
 	for i, zone := range cl.Spec.Zones {
 		checkLabelValue(c, fmt.Sprintf("spec.zones[%d]", i), zone)
 	}
-	if len(cl.Spec.Taints) > 0 {
-		c.later("spec.taints")
-	}
-	if len(cl.Spec.ResourceModels) > 0 {
-		c.later("spec.resourceModels")
-	}
+	checkTaints(c, cl.Spec.Taints)
+	checkProxy(c, cl.Spec.ProxyURL)
+	checkSecret(c, "spec.secretRef", cl.Spec.SecretRef)
+	checkSecret(c, "spec.impersonatorSecretRef", cl.Spec.ImpersonatorSecretRef)
+	cl.Spec.ResourceModels = resourceModels(c, cl.Spec.ResourceModels)
 	if len(c.problems) > 0 {
 		return nil, c.problems
 	}
-	return &Cluster{Cluster: cl, Origin: origin}, nil
+	return &Cluster{Cluster: cl, Origin: origin, placed: schedule.NewCluster(cl)}, nil
+}
+
+func checkTaints(c *check, taints []corev1.Taint) {
+	type id struct {
+		key    string
+		effect corev1.TaintEffect
+	}
+	seen := map[id]bool{}
+	for i, t := range taints {
+		path := fmt.Sprintf("spec.taints[%d]", i)
+		for _, msg := range validation.IsQualifiedName(t.Key) {
+			c.at(path+".key", "%s.key %q: %s", path, t.Key, msg)
+		}
+		checkLabelValue(c, path+".value", t.Value)
+		if t.Effect == "" {
+			c.at(path, "%s.effect is required: NoSchedule or NoExecute", path)
+		} else {
+			oneOf(c, path+".effect", t.Effect, corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute)
+		}
+		if seen[id{t.Key, t.Effect}] {
+			c.at(path, "%s: there is a taint with key %q and effect %q already", path, t.Key, t.Effect)
+		}
+		seen[id{t.Key, t.Effect}] = true
+	}
+}
+
+func checkProxy(c *check, proxy string) {
+	if proxy == "" {
+		return
+	}
+	// The value is left out: it may hold a password.
+	u, err := url.Parse(proxy)
+	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5"}, u.Scheme) {
+		c.at("spec.proxyURL", "spec.proxyURL is no http, https or socks5 URL with a host")
+	}
+}
+
+func checkSecret(c *check, path string, s *clusterv1alpha1.LocalSecretReference) {
+	if s != nil && (s.Namespace == "" || s.Name == "") {
+		c.at(path, "%s needs a namespace and a name", path)
+	}
 }
 
 func checkEndpoint(c *check, path, endpoint string) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
+	workv1alpha2 "github.com/fairlead/fairlead/api/work/v1alpha2"
 )
 
 // Level says how much a finding matters.
@@ -79,9 +80,13 @@ func (s *State) Findings() []Finding {
 		case b.Claim == nil && b.Pending != nil:
 			all = append(all, Finding{Code: FindingNoPolicy, Level: LevelCaution, Object: t.ID, Origin: t.Origin,
 				Message: fmt.Sprintf("%s matches no policy any more: its copies stay as they are and its changes wait", t.ID)})
-		case len(b.Targets) == 0 && b.Scheduled.Reason != "":
+		case b.Scheduled.Reason != "" && b.Scheduled.Reason != workv1alpha2.ReasonSuccess:
+			how := "goes nowhere"
+			if len(b.Targets) > 0 {
+				how = "stays where it is"
+			}
 			all = append(all, Finding{Code: FindingUnscheduled, Level: LevelCaution, Object: t.ID, Origin: t.Origin, Policy: b.Active.Policy.Ref,
-				Message: fmt.Sprintf("%s goes nowhere: %s", t.ID, b.Scheduled.Message)})
+				Message: fmt.Sprintf("%s %s: %s", t.ID, how, b.Scheduled.Message)})
 		}
 	}
 	for p := range snapshot.Policies.Values() {
@@ -120,6 +125,14 @@ func (s *Snapshot) unknownClusters(p *Policy) []Finding {
 	}
 	const placement = "spec.placement"
 	affinity(placement+".clusterAffinity", p.Spec.Placement.ClusterAffinity)
+	for i := range p.Spec.Placement.ClusterAffinities {
+		term := &p.Spec.Placement.ClusterAffinities[i]
+		path := fmt.Sprintf("%s.clusterAffinities[%d]", placement, i)
+		affinity(path, &term.ClusterAffinity)
+		for j := range term.OverflowAffinities {
+			affinity(fmt.Sprintf("%s.overflowAffinities[%d]", path, j), &term.OverflowAffinities[j].ClusterAffinity)
+		}
+	}
 	if r := p.Spec.Placement.ReplicaScheduling; r != nil && r.WeightPreference != nil {
 		for i, w := range r.WeightPreference.StaticWeightList {
 			affinity(fmt.Sprintf("%s.replicaScheduling.weightPreference.staticWeightList[%d].targetCluster", placement, i), &w.TargetCluster)

@@ -6,8 +6,8 @@ import (
 	"iter"
 	"strings"
 
-	clusterv1alpha1 "github.com/fairlead/fairlead/api/cluster/v1alpha1"
 	"github.com/fairlead/fairlead/propagate/ordered"
+	"github.com/fairlead/fairlead/propagate/schedule"
 )
 
 // index finds which templates a policy can reach and which policies a
@@ -19,7 +19,7 @@ type index struct {
 	overrides ordered.Map[*Override] // by namespace of the override, apiVersion and kind of each selector, ref
 	claimed   ordered.Map[ID]        // by policy, template
 	names     ordered.Map[ID]        // by namespace, binding name, group
-	clusters  []*clusterv1alpha1.Cluster
+	clusters  []*schedule.Cluster
 }
 
 // join makes an index key of parts, none of which holds a NUL.
@@ -140,7 +140,7 @@ func newIndex(s *Snapshot) index {
 		ix.override(nil, o)
 	}
 	for c := range s.Clusters.Values() {
-		ix.clusters = append(ix.clusters, c.Cluster)
+		ix.clusters = append(ix.clusters, c.placed)
 	}
 	return ix
 }

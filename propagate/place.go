@@ -3,7 +3,6 @@
 package propagate
 
 import (
-	"reflect"
 	"slices"
 
 	workv1alpha2 "github.com/fairlead/fairlead/api/work/v1alpha2"
@@ -15,7 +14,7 @@ import (
 func (st *step) place(b, old *Binding) {
 	wanted, workload := replicas(b.Active.Template)
 	if old != nil {
-		b.Targets, b.Scheduled = old.Targets, old.Scheduled
+		b.Targets, b.AffinityName, b.Observed, b.Scheduled = old.Targets, old.AffinityName, old.Observed, old.Scheduled
 	}
 	if b.Claim == nil {
 		// An unclaimed binding only loses clusters.
@@ -30,10 +29,13 @@ func (st *step) place(b, old *Binding) {
 		Kind:       b.Kind,
 		Workload:   workload,
 		Replicas:   wanted,
+		Needs:      b.Active.Template.asks.needs,
 		Previous:   st.present(b.Targets),
+		Affinity:   b.AffinityName,
 		PlacesAPI:  st.placesAPI(b.Active.Template),
 	}, st.next.index.clusters)
-	b.Targets, b.Scheduled = out.Targets, Scheduled{out.Reason, out.Message}
+	b.Targets, b.AffinityName, b.Observed = out.Targets, out.Affinity, out.Observed
+	b.Scheduled = Scheduled{out.Reason, out.Message}
 }
 
 // mustSchedule is digest §3.5: things without replicas and duplicated ones
@@ -46,7 +48,7 @@ func (st *step) mustSchedule(b, old *Binding, wanted int64, workload bool) bool 
 		return true
 	case !workload || !placement.Divided():
 		return true
-	case placementChanged(old.Active.Policy, b.Active.Policy):
+	case !placement.Same(old.Active.Policy.placement, old.AffinityName):
 		return true
 	case len(st.present(b.Targets)) != len(b.Targets):
 		return true
@@ -56,10 +58,6 @@ func (st *step) mustSchedule(b, old *Binding, wanted int64, workload bool) bool 
 		placed += t.Count
 	}
 	return placed != wanted
-}
-
-func placementChanged(a, b *Policy) bool {
-	return a != b && !reflect.DeepEqual(a.Spec.Placement, b.Spec.Placement)
 }
 
 // present are the targets whose cluster is in the fleet.

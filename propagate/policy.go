@@ -66,14 +66,7 @@ func (p *Policy) defaults() {
 	if s.Preemption == "" {
 		s.Preemption = policyv1alpha1.PreemptNever
 	}
-	if r := s.Placement.ReplicaScheduling; r != nil {
-		if r.ReplicaSchedulingType == "" {
-			r.ReplicaSchedulingType = policyv1alpha1.Divided
-		}
-		if r.ReplicaSchedulingType == policyv1alpha1.Divided && r.ReplicaDivisionPreference == "" {
-			r.ReplicaDivisionPreference = policyv1alpha1.Weighted
-		}
-	}
+	defaultPlacement(&s.Placement)
 }
 
 func (p *Policy) checkSelectors(c *check) {
@@ -108,41 +101,6 @@ func checkSuspension(c *check, s *policyv1alpha1.Suspension) {
 	}
 }
 
-func checkPlacement(c *check, p *policyv1alpha1.Placement) {
-	const path = "spec.placement"
-	if p.ClusterAffinity != nil && p.ClusterAffinities != nil {
-		c.at(path+".clusterAffinities", "spec.placement: clusterAffinities cannot co-exist with clusterAffinity")
-	}
-	checkAffinity(c, path+".clusterAffinity", p.ClusterAffinity)
-	r := p.ReplicaScheduling
-	if r == nil {
-		return
-	}
-	const rs = path + ".replicaScheduling"
-	oneOf(c, rs+".replicaSchedulingType", r.ReplicaSchedulingType, policyv1alpha1.Duplicated, policyv1alpha1.Divided)
-	oneOf(c, rs+".replicaDivisionPreference", r.ReplicaDivisionPreference, "", policyv1alpha1.Aggregated, policyv1alpha1.Weighted)
-	if r.WeightPreference == nil {
-		return
-	}
-	for i, w := range r.WeightPreference.StaticWeightList {
-		at := fmt.Sprintf("%s.weightPreference.staticWeightList[%d]", rs, i)
-		if w.Weight < 1 {
-			c.at(at+".weight", "%s.weight is %d, must be at least 1", at, w.Weight)
-		}
-		checkAffinity(c, at+".targetCluster", &w.TargetCluster)
-	}
-	oneOf(c, rs+".weightPreference.dynamicWeight", r.WeightPreference.DynamicWeight, "", policyv1alpha1.DynamicWeightByAvailableReplicas)
-}
-
-func checkAffinity(c *check, path string, a *policyv1alpha1.ClusterAffinity) {
-	if a == nil {
-		return
-	}
-	if err := schedule.CheckAffinity(a); err != nil {
-		c.at(path, "%s: %v", path, err)
-	}
-}
-
 // refuseWhatIsNotBuilt names the fields whose meaning comes later.
 func (p *Policy) refuseWhatIsNotBuilt(c *check) {
 	s, pl := &p.Spec, &p.Spec.Placement
@@ -155,14 +113,7 @@ func (p *Policy) refuseWhatIsNotBuilt(c *check) {
 		{"spec.propagateDeps", s.PropagateDeps || p.selectsServiceImports()},
 		{"spec.schedulerName", s.SchedulerName != defaultScheduler},
 		{"spec.failover", s.Failover != nil},
-		{"spec.placement.clusterAffinities", pl.ClusterAffinities != nil},
-		{"spec.placement.clusterTolerations", len(pl.ClusterTolerations) > 0},
-		{"spec.placement.spreadConstraints", len(pl.SpreadConstraints) > 0},
 		{"spec.placement.workloadAffinity", pl.WorkloadAffinity != nil},
-		{"spec.placement.replicaScheduling.replicaDivisionPreference", pl.ReplicaScheduling != nil &&
-			pl.ReplicaScheduling.ReplicaDivisionPreference == policyv1alpha1.Aggregated},
-		{"spec.placement.replicaScheduling.weightPreference.dynamicWeight", pl.ReplicaScheduling != nil &&
-			pl.ReplicaScheduling.WeightPreference != nil && pl.ReplicaScheduling.WeightPreference.DynamicWeight != ""},
 	} {
 		if f.used {
 			c.later(f.path)

@@ -24,6 +24,8 @@ type BindingRecord struct {
 	Pending        *Pending         `json:"pending,omitempty"`
 	Brakes         *Brakes          `json:"brakes"`
 	Targets        []schedule.Share `json:"targets,omitempty"`
+	AffinityName   string           `json:"affinityName,omitempty"`
+	Observed       bool             `json:"observed,omitempty"`
 	Scheduled      Scheduled        `json:"scheduled"`
 	Contents       []ContentRecord  `json:"contents,omitempty"` // shared by the works
 	Works          []WorkRecord     `json:"works,omitempty"`
@@ -76,6 +78,8 @@ func (b *Binding) Record() BindingRecord {
 		Pending:        b.Pending,
 		Brakes:         b.Brakes,
 		Targets:        b.Targets,
+		AffinityName:   b.AffinityName,
+		Observed:       b.Observed,
 		Scheduled:      b.Scheduled,
 	}
 	at := map[*Content]int{}
@@ -186,6 +190,7 @@ func (s *Saved) restore(id ID, r BindingRecord, snapshots map[string]*Snapshot, 
 	}
 	b := &Binding{
 		ID: id, Claim: r.Claim, Pending: r.Pending, Brakes: r.Brakes, Targets: r.Targets, Scheduled: r.Scheduled,
+		AffinityName: r.AffinityName, Observed: r.Observed,
 		Active: &Active{Template: template, TemplateCommit: r.TemplateCommit, Policy: policy, PolicyCommit: r.PolicyCommit},
 		Works:  make([]Work, 0, len(r.Works)),
 	}

@@ -3,10 +3,16 @@
 package propagate
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	workv1alpha2 "github.com/fairlead/fairlead/api/work/v1alpha2"
+	"github.com/fairlead/fairlead/propagate/schedule"
 )
 
 // The kinds whose replicas fairlead knows how to read and to share.
@@ -18,27 +24,43 @@ var (
 	pod         = schema.GroupKind{Kind: "Pod"}
 )
 
+// asks is what a template asks of the clusters, read once when it is made.
+type asks struct {
+	replicas int64
+	// requirements are those of one replica, nil when it has none; needs is
+	// the part of them that is counted.
+	requirements *workv1alpha2.ReplicaRequirements
+	needs        *schedule.Needs
+}
+
 // replicas is what a template asks for (digest §3.3). A template is a
 // workload when it wants replicas or says what a replica needs; others go
 // whole to every cluster.
 func replicas(t *Template) (wanted int64, workload bool) {
-	var podPath []string
-	switch t.GroupKind() {
+	return t.asks.replicas, t.asks.replicas > 0 || t.asks.requirements != nil
+}
+
+func newAsks(id ID, object map[string]any) asks {
+	var a asks
+	podPath := []string{"spec", "template", "spec"}
+	switch id.GroupKind() {
 	case deployment, replicaSet, statefulSet:
-		wanted, _, _ = unstructured.NestedInt64(t.Object, "spec", "replicas")
-		podPath = []string{"spec", "template", "spec"}
+		a.replicas, _, _ = unstructured.NestedInt64(object, "spec", "replicas")
 	case job:
-		wanted, _, _ = unstructured.NestedInt64(t.Object, "spec", "parallelism")
-		if completions, set, _ := unstructured.NestedInt64(t.Object, "spec", "completions"); set {
-			wanted = min(wanted, completions)
+		a.replicas, _, _ = unstructured.NestedInt64(object, "spec", "parallelism")
+		if completions, set, _ := unstructured.NestedInt64(object, "spec", "completions"); set {
+			a.replicas = min(a.replicas, completions)
 		}
-		podPath = []string{"spec", "template", "spec"}
 	case pod:
-		wanted, podPath = 1, []string{"spec"}
+		a.replicas, podPath = 1, []string{"spec"}
 	default:
-		return 0, false
+		return a
 	}
-	return wanted, wanted > 0 || hasRequirements(t.Object, podPath)
+	if a.requirements = requirements(object, podPath); a.requirements != nil {
+		a.requirements.Namespace = id.Namespace
+		a.needs = schedule.NewNeeds(a.requirements.ResourceRequest)
+	}
+	return a
 }
 
 // replicaField is where the share of a cluster is written: only over a field
@@ -53,40 +75,80 @@ func replicaField(gk schema.GroupKind) string {
 	return ""
 }
 
-// hasRequirements is whether the pod asks for anything of a node.
-func hasRequirements(object map[string]any, path []string) bool {
+// requirements are what a pod asks of a cluster (digest §3.3), nil when that
+// is nothing.
+func requirements(object map[string]any, path []string) *workv1alpha2.ReplicaRequirements {
 	raw, ok, _ := unstructured.NestedMap(object, path...)
 	if !ok {
-		return false
+		return nil
 	}
 	var spec corev1.PodSpec
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &spec); err != nil {
 		// The members will say what is wrong with it; it is a workload.
-		return true
+		return &workv1alpha2.ReplicaRequirements{}
 	}
-	if len(spec.NodeSelector) > 0 || len(spec.Tolerations) > 0 || requiredNodeAffinity(&spec) {
-		return true
+	r := &workv1alpha2.ReplicaRequirements{ResourceRequest: requests(&spec)}
+	claim := workv1alpha2.NodeClaim{NodeSelector: spec.NodeSelector, Tolerations: spec.Tolerations}
+	if a := spec.Affinity; a != nil && a.NodeAffinity != nil {
+		claim.HardNodeAffinity = a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 	}
-	for _, list := range [][]corev1.Container{spec.Containers, spec.InitContainers} {
-		for _, c := range list {
-			if asks(c.Resources.Requests) || asks(c.Resources.Limits) {
-				return true
-			}
-		}
+	if claim.HardNodeAffinity != nil || len(claim.NodeSelector) > 0 || len(claim.Tolerations) > 0 {
+		r.NodeClaim = &claim
 	}
-	return asks(spec.Overhead)
+	if r.NodeClaim == nil && len(r.ResourceRequest) == 0 {
+		return nil
+	}
+	r.PriorityClassName = spec.PriorityClassName
+	return r
 }
 
-func requiredNodeAffinity(spec *corev1.PodSpec) bool {
-	a := spec.Affinity
-	return a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil
+// requests adds up a pod as Kubernetes does: the containers run together with
+// the init containers that keep running; before them each other init
+// container runs with those that were started before it.
+func requests(spec *corev1.PodSpec) corev1.ResourceList {
+	together, starting, started := corev1.ResourceList{}, corev1.ResourceList{}, corev1.ResourceList{}
+	for i := range spec.Containers {
+		add(together, containerRequests(&spec.Containers[i]))
+	}
+	for i := range spec.InitContainers {
+		c := &spec.InitContainers[i]
+		own := containerRequests(c)
+		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			add(together, own)
+			add(started, own)
+			own = started
+		} else {
+			add(own, started)
+		}
+		greatest(starting, own)
+	}
+	greatest(together, starting)
+	add(together, spec.Overhead)
+	maps.DeleteFunc(together, func(_ corev1.ResourceName, q resource.Quantity) bool { return q.IsZero() })
+	return together
 }
 
-func asks(list corev1.ResourceList) bool {
-	for _, q := range list {
-		if !q.IsZero() {
-			return true
+// containerRequests are a container's requests, and its limit of what it does
+// not request.
+func containerRequests(c *corev1.Container) corev1.ResourceList {
+	all := corev1.ResourceList{}
+	maps.Copy(all, c.Resources.Limits)
+	maps.Copy(all, c.Resources.Requests)
+	return all
+}
+
+func add(to, more corev1.ResourceList) {
+	for name, q := range more {
+		sum := to[name].DeepCopy()
+		sum.Add(q)
+		to[name] = sum
+	}
+}
+
+func greatest(to, other corev1.ResourceList) {
+	for name, q := range other {
+		if had, ok := to[name]; !ok || q.Cmp(had) > 0 {
+			to[name] = q.DeepCopy()
 		}
 	}
-	return false
 }

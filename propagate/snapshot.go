@@ -44,6 +44,8 @@ type Settings struct {
 type Cluster struct {
 	*clusterv1alpha1.Cluster
 	Origin Origin
+
+	placed *schedule.Cluster // as placement sees it
 }
 
 // Template is an ordinary object that policies send to clusters.
@@ -61,6 +63,8 @@ type Template struct {
 	Update Digest
 	Origin Origin
 	Unit   string // path of the unit that rendered it
+
+	asks asks
 }
 
 // PolicyRef names a policy. Namespace is empty for a ClusterPropagationPolicy.

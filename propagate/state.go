@@ -48,7 +48,13 @@ type Binding struct {
 	Brakes  *Brakes
 	// Targets are the chosen clusters by name; Count is 0 where the kind has
 	// no replicas.
-	Targets   []schedule.Share
+	Targets []schedule.Share
+	// AffinityName is the affinity group that the targets are of, "" when the
+	// placement has none.
+	AffinityName string
+	// Observed says that what was observed of the members ranked or excluded
+	// a cluster (fold rule 22).
+	Observed  bool
 	Scheduled Scheduled
 	Works     []Work // by cluster
 }

@@ -8,8 +8,9 @@ import (
 	"reflect"
 	"slices"
 
-	clusterv1alpha1 "github.com/fairlead/fairlead/api/cluster/v1alpha1"
+	workv1alpha2 "github.com/fairlead/fairlead/api/work/v1alpha2"
 	"github.com/fairlead/fairlead/propagate/ordered"
+	"github.com/fairlead/fairlead/propagate/schedule"
 )
 
 // Step folds one commit. The stages are those of the fold, in its order:
@@ -89,28 +90,39 @@ func (s *State) snapshot() *Snapshot {
 }
 
 // clusters notes which clusters came back, and has every binding looked at
-// when something about any cluster changed.
+// when something about any cluster changed. How much room a cluster has only
+// matters to bindings that have no place: the others stay where they are
+// (digest §3.6).
 func (st *step) clusters() (returned map[string]bool) {
 	before, after := st.prev.snapshot().Clusters, st.next.Snapshot.Clusters
-	changed := false
+	changed, observed := false, false
 	returned = map[string]bool{}
 	for d := range ordered.Diff(before, after) {
-		changed = changed || !d.Had || !d.Has || !reflect.DeepEqual(d.Before.Cluster, d.After.Cluster)
+		changed = changed || !d.Had || !d.Has || !sameMember(d.Before, d.After)
+		observed = observed || !changed && !reflect.DeepEqual(d.Before.Status, d.After.Status)
 		if !d.Had {
 			returned[d.Key] = true
 		}
 	}
-	if !changed {
+	if !changed && !observed {
 		return nil
 	}
-	st.next.index.clusters = make([]*clusterv1alpha1.Cluster, 0, after.Len())
+	st.next.index.clusters = make([]*schedule.Cluster, 0, after.Len())
 	for c := range after.Values() {
-		st.next.index.clusters = append(st.next.index.clusters, c.Cluster)
+		st.next.index.clusters = append(st.next.index.clusters, c.placed)
 	}
-	for key := range st.prev.Bindings.All() {
-		st.dirty[key] = true
+	for key, b := range st.prev.Bindings.All() {
+		if changed || b.Scheduled.Reason != workv1alpha2.ReasonSuccess {
+			st.dirty[key] = true
+		}
 	}
 	return returned
+}
+
+// sameMember is whether nothing but the room in a cluster changed.
+func sameMember(a, b *Cluster) bool {
+	return reflect.DeepEqual(a.ObjectMeta, b.ObjectMeta) && reflect.DeepEqual(a.Spec, b.Spec) &&
+		reflect.DeepEqual(a.Status.APIEnablements, b.Status.APIEnablements)
 }
 
 // policies has looked at what a changed policy has, and what it may get.

@@ -51,6 +51,7 @@ func NewTemplate(object map[string]any, scope Scope, origin Origin, unit string)
 		Update:     digestJSON(withoutBookkeeping(object)),
 		Origin:     origin,
 		Unit:       unit,
+		asks:       newAsks(id, object),
 	}, nil
 }
 

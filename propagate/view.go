@@ -52,12 +52,14 @@ func (s *State) ResourceBinding(b *Binding) *workv1alpha2.ResourceBinding {
 	rb.Spec.Resource.APIVersion = b.Active.Template.APIVersion
 	wanted, _ := replicas(b.Active.Template)
 	rb.Spec.Replicas = int32(wanted)
+	rb.Spec.ReplicaRequirements = b.Active.Template.asks.requirements
 	rb.Spec.Placement = &policy.Spec.Placement
 	rb.Spec.PropagateDeps = policy.Spec.PropagateDeps
 	rb.Spec.ConflictResolution = policy.Spec.ConflictResolution
 	for _, t := range b.Targets {
 		rb.Spec.Clusters = append(rb.Spec.Clusters, workv1alpha2.TargetCluster{Name: t.Name, Replicas: int32(t.Count)})
 	}
+	rb.Status.SchedulerObservingAffinityName = b.AffinityName
 	if b.Scheduled.Reason != "" {
 		rb.Status.Conditions = append(rb.Status.Conditions, workv1alpha1.Condition{
 			Type:    workv1alpha2.Scheduled,

@@ -44,7 +44,8 @@ func CheckAffinity(a *policyv1alpha1.ClusterAffinity) error {
 // Affinity matches every cluster.
 type Affinity struct {
 	*policyv1alpha1.ClusterAffinity
-	labels labels.Selector
+	names, exclude map[string]bool // nil when there are none
+	labels         labels.Selector // nil when there is none
 }
 
 // NewAffinity prepares a checked affinity.
@@ -52,30 +53,41 @@ func NewAffinity(a *policyv1alpha1.ClusterAffinity) *Affinity {
 	if a == nil {
 		return nil
 	}
-	prepared := &Affinity{ClusterAffinity: a, labels: labels.Everything()}
+	prepared := &Affinity{ClusterAffinity: a, names: set(a.ClusterNames), exclude: set(a.ExcludeClusters)}
 	if a.LabelSelector != nil {
 		s, err := metav1.LabelSelectorAsSelector(a.LabelSelector)
 		if err != nil {
 			s = labels.Nothing()
 		}
-		prepared.labels = s
+		if !s.Empty() {
+			prepared.labels = s
+		}
 	}
 	return prepared
 }
 
-// Match is digest §4.1: every part must hold, exclude is looked at first.
+func set(names []string) map[string]bool {
+	if len(names) == 0 {
+		return nil
+	}
+	m := make(map[string]bool, len(names))
+	for _, name := range names {
+		m[name] = true
+	}
+	return m
+}
+
+// Match is digest §4.1: every part must hold.
 func (a *Affinity) Match(c *clusterv1alpha1.Cluster) bool {
 	switch {
 	case a == nil:
 		return true
-	case slices.Contains(a.ExcludeClusters, c.Name):
+	case a.names != nil && !a.names[c.Name], a.exclude != nil && a.exclude[c.Name]:
 		return false
-	case !a.labels.Matches(labels.Set(c.Labels)):
-		return false
-	case a.FieldSelector != nil && !matchFields(a.FieldSelector, c):
+	case a.labels != nil && !a.labels.Matches(labels.Set(c.Labels)):
 		return false
 	}
-	return len(a.ClusterNames) == 0 || slices.Contains(a.ClusterNames, c.Name)
+	return a.FieldSelector == nil || matchFields(a.FieldSelector, c)
 }
 
 func matchFields(s *policyv1alpha1.FieldSelector, c *clusterv1alpha1.Cluster) bool {
@@ -94,4 +106,53 @@ func matchFields(s *policyv1alpha1.FieldSelector, c *clusterv1alpha1.Cluster) bo
 		}
 	}
 	return true
+}
+
+// group is one of the clusterAffinities. Its first tier is its own affinity;
+// the others take what the tiers before them cannot hold.
+type group struct {
+	name  string
+	tiers []*Affinity
+}
+
+// newGroups makes the groups of a placement; without any its clusterAffinity
+// is the only one, and has no name.
+func newGroups(p *policyv1alpha1.Placement) []group {
+	if len(p.ClusterAffinities) == 0 {
+		return []group{{tiers: []*Affinity{NewAffinity(p.ClusterAffinity)}}}
+	}
+	var groups []group
+	for i := range p.ClusterAffinities {
+		term := &p.ClusterAffinities[i]
+		g := group{name: term.AffinityName, tiers: []*Affinity{NewAffinity(&term.ClusterAffinity)}}
+		for j := range term.OverflowAffinities {
+			g.tiers = append(g.tiers, NewAffinity(&term.OverflowAffinities[j].ClusterAffinity))
+		}
+		groups = append(groups, g)
+	}
+	return groups
+}
+
+// tier is the first tier that a cluster is of. Only a workload overflows.
+func (g *group) tier(c *Cluster, workload bool) (tier int, ok bool) {
+	tiers := g.tiers
+	if !workload {
+		tiers = tiers[:1]
+	}
+	for i, a := range tiers {
+		if a.Match(c.Cluster) {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// term is the affinity group of that name, nil when there is none.
+func (p *Placement) term(name string) *policyv1alpha1.ClusterAffinityTerm {
+	for i := range p.ClusterAffinities {
+		if p.ClusterAffinities[i].AffinityName == name {
+			return &p.ClusterAffinities[i]
+		}
+	}
+	return nil
 }

@@ -3,11 +3,11 @@
 package schedule
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
-	clusterv1alpha1 "github.com/fairlead/fairlead/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
 	workv1alpha2 "github.com/fairlead/fairlead/api/work/v1alpha2"
 )
@@ -15,29 +15,56 @@ import (
 // Placement is a policy's placement, ready to be asked for many templates.
 type Placement struct {
 	*policyv1alpha1.Placement
-	affinity *Affinity
-	weights  []weight
+	groups  []group // at least one
+	spread  spread
+	weights *weights
 }
 
-type weight struct {
-	clusters *Affinity
-	count    int64
-}
-
-// NewPlacement prepares a placement that was checked and defaulted.
+// NewPlacement prepares a placement that was checked and defaulted, and that
+// must not be altered afterwards.
 func NewPlacement(p *policyv1alpha1.Placement) *Placement {
-	prepared := &Placement{Placement: p, affinity: NewAffinity(p.ClusterAffinity)}
+	prepared := &Placement{Placement: p, groups: newGroups(p), spread: newSpread(p.SpreadConstraints)}
+	var rules []policyv1alpha1.StaticClusterWeight
 	if r := p.ReplicaScheduling; r != nil && r.WeightPreference != nil {
-		for _, w := range r.WeightPreference.StaticWeightList {
-			prepared.weights = append(prepared.weights, weight{NewAffinity(&w.TargetCluster), w.Weight})
-		}
+		rules = r.WeightPreference.StaticWeightList
 	}
+	prepared.weights = newWeights(rules)
 	return prepared
 }
 
 // Divided is whether the clusters share the replicas.
 func (p *Placement) Divided() bool {
 	return p.ReplicaScheduling != nil && p.ReplicaScheduling.ReplicaSchedulingType == policyv1alpha1.Divided
+}
+
+// Same is whether nothing in the placement that the scheduler would follow
+// changed: of the affinity groups only the one in use counts (digest §3.5).
+func (p *Placement) Same(q *Placement, group string) bool {
+	if p == q {
+		return true
+	}
+	switch inP, inQ := p.term(group) != nil, q.term(group) != nil; {
+	case len(p.ClusterAffinities) > 0 && !inP, len(q.ClusterAffinities) > 0 && !inQ:
+		return false
+	case inP != inQ:
+		return false
+	}
+	return p.followed(group) == q.followed(group)
+}
+
+// followed is the part of the placement that Same compares, as JSON, where an
+// empty list and none are equal.
+func (p *Placement) followed(group string) string {
+	part := *p.Placement
+	part.ClusterAffinities, part.WorkloadAffinity = nil, nil
+	if term := p.term(group); term != nil {
+		part.ClusterAffinities = []policyv1alpha1.ClusterAffinityTerm{*term}
+	}
+	b, err := json.Marshal(part)
+	if err != nil {
+		panic(fmt.Sprintf("schedule: a placement has no JSON: %v", err))
+	}
+	return string(b)
 }
 
 // Request is one thing to place.
@@ -47,9 +74,13 @@ type Request struct {
 	// chosen cluster, without a number.
 	Workload bool
 	Replicas int64
-	// Previous are the present targets. A target is not turned away for an
-	// API that it has stopped to announce (digest §4.2).
+	// Needs are those of one replica.
+	Needs *Needs
+	// Previous are the present targets, Affinity the group they came from.
 	Previous []Share
+	Affinity string
+	// Fresh divides all replicas anew and tries all groups from the first on.
+	Fresh bool
 	// PlacesAPI says whether the fleet itself brings this API to a cluster.
 	PlacesAPI func(cluster string) bool
 }
@@ -57,121 +88,100 @@ type Request struct {
 // Outcome is the result of a schedule. On any reason but Success Targets says
 // what becomes of the previous ones: kept, or none when nothing fits.
 type Outcome struct {
-	Targets []Share
-	Reason  string
-	Message string
+	Targets  []Share // by name
+	Affinity string  // the group in use
+	// Observed says that an observation of the members ranked or excluded a
+	// cluster (fold rule 22).
+	Observed bool
+	Reason   string
+	Message  string
 }
 
-// Schedule places one thing on clusters, which are in name order.
-func (p *Placement) Schedule(r Request, clusters []*clusterv1alpha1.Cluster) Outcome {
-	chosen, unfit := p.filter(r, clusters)
-	if len(chosen) == 0 {
-		return Outcome{Reason: workv1alpha2.ReasonNoClusterFit, Message: unfit.String(len(clusters))}
+// Schedule places one thing on clusters: the first group that has a place for
+// it decides, beginning with the one in use (digest §4.6). When none has, the
+// first one's reason counts.
+func (p *Placement) Schedule(r Request, clusters []*Cluster) Outcome {
+	previous := make(map[string]int64, len(r.Previous))
+	for _, s := range r.Previous {
+		previous[s.Name] = s.Count
 	}
-	return Outcome{
-		Targets: p.assign(r, chosen),
-		Reason:  workv1alpha2.ReasonSuccess,
-		Message: "Binding has been scheduled successfully.",
+	var first error
+	observed := false
+	for i := p.start(r); i < len(p.groups); i++ {
+		t := &try{Placement: p, Request: &r, group: &p.groups[i], previous: previous}
+		targets, err := t.place(clusters)
+		observed = observed || t.observed
+		if err == nil {
+			return Outcome{targets, t.group.name, observed, workv1alpha2.ReasonSuccess, "Binding has been scheduled successfully."}
+		}
+		if first == nil {
+			first = err
+		}
 	}
+	return r.fails(first, observed)
 }
 
-// Reasons why a cluster is turned away (digest §4.2).
-const (
-	unfitAPI      = "cluster(s) did not have the API resource"
-	unfitAffinity = "cluster(s) did not match the placement cluster affinity constraint"
-)
-
-// unfit counts the clusters that were turned away, by reason.
-type unfit map[string]int
-
-// String is the message of a NoClusterFit among so many clusters.
-func (u unfit) String(clusters int) string {
-	if clusters == 0 || len(u) == 0 {
-		return fmt.Sprintf("0/%d clusters are available: no cluster exists.", clusters)
+// start is where the groups are tried from: one that was left is not tried
+// again by itself.
+func (p *Placement) start(r Request) int {
+	if r.Fresh {
+		return 0
 	}
-	var parts []string
-	for reason, n := range u {
-		parts = append(parts, fmt.Sprintf("%d %s", n, reason))
-	}
-	slices.Sort(parts)
-	return fmt.Sprintf("0/%d clusters are available: %s.", clusters, strings.Join(parts, ", "))
+	return max(slices.IndexFunc(p.groups, func(g group) bool { return g.name == r.Affinity }), 0)
 }
 
-func (p *Placement) filter(r Request, clusters []*clusterv1alpha1.Cluster) (chosen []*clusterv1alpha1.Cluster, why unfit) {
-	why = unfit{}
-	for _, c := range clusters {
-		switch {
-		case !r.isTarget(c.Name) && !r.served(c):
-			why[unfitAPI]++
-		case !p.affinity.Match(c):
-			why[unfitAffinity]++
-		default:
-			chosen = append(chosen, c)
-		}
+// fails is digest §3.7: where no cluster fits at all the targets go, after
+// any other failure they stay.
+func (r *Request) fails(err error, observed bool) Outcome {
+	out := Outcome{r.Previous, r.Affinity, observed, workv1alpha2.ReasonSchedulerError, err.Error()}
+	var f *failure
+	if errors.As(err, &f) {
+		out.Reason = f.reason
 	}
-	return chosen, why
+	if out.Reason == workv1alpha2.ReasonNoClusterFit {
+		out.Targets = nil
+	}
+	return out
 }
 
-func (r Request) isTarget(cluster string) bool {
-	return slices.ContainsFunc(r.Previous, func(s Share) bool { return s.Name == cluster })
+// failure is why one group has no place. Any other error is a SchedulerError.
+type failure struct{ reason, message string }
+
+func (f *failure) Error() string { return f.message }
+
+// try is one group of a placement for one thing.
+type try struct {
+	*Placement
+	*Request
+	group    *group
+	previous map[string]int64
+	observed bool
 }
 
-// served is fold rule 15: a cluster that announces no APIs at all may serve
-// any, and one that will receive the kind's definition serves it.
-func (r Request) served(c *clusterv1alpha1.Cluster) bool {
-	if len(c.Status.APIEnablements) == 0 {
-		return true
+func (t *try) place(clusters []*Cluster) ([]Share, error) {
+	candidates, err := t.filter(clusters)
+	if err != nil {
+		return nil, err
 	}
-	for _, e := range c.Status.APIEnablements {
-		if e.GroupVersion != r.APIVersion {
-			continue
-		}
-		for _, resource := range e.Resources {
-			if resource.Kind == r.Kind {
-				return true
-			}
-		}
+	if t.spreads() || t.Workload && t.byCapacity() {
+		t.rank(candidates)
 	}
-	return r.PlacesAPI != nil && r.PlacesAPI(c.Name)
+	chosen, err := t.choose(candidates)
+	if err != nil {
+		return nil, fmt.Errorf("failed to select clusters: %w", err)
+	}
+	return t.assign(chosen)
 }
 
-// assign shares the replicas between the chosen clusters (digest §4.7). A
-// workload's cluster without a replica is no target.
-func (p *Placement) assign(r Request, chosen []*clusterv1alpha1.Cluster) []Share {
-	shares := make([]Share, 0, len(chosen))
-	switch {
-	case !r.Workload:
-		for _, c := range chosen {
-			shares = append(shares, Share{Name: c.Name})
-		}
-		return shares
-	case !p.Divided():
-		for _, c := range chosen {
-			shares = append(shares, Share{c.Name, r.Replicas})
-		}
-		return slices.DeleteFunc(shares, func(s Share) bool { return s.Count == 0 })
-	}
-	return Webster(p.staticWeights(chosen), r.Replicas)
-}
-
-// staticWeights gives each cluster the greatest weight of the rules that
-// match it, and all the same when none matches any.
-func (p *Placement) staticWeights(chosen []*clusterv1alpha1.Cluster) []Share {
-	shares := make([]Share, len(chosen))
-	var any int64
-	for i, c := range chosen {
-		shares[i].Name = c.Name
-		for _, w := range p.weights {
-			if w.count > shares[i].Count && w.clusters.Match(c) {
-				shares[i].Count = w.count
-			}
-		}
-		any |= shares[i].Count
-	}
-	if any == 0 {
-		for i := range shares {
-			shares[i].Count = 1
+// rank puts the candidates in order. What wants no replicas fits anywhere.
+func (t *try) rank(candidates []candidate) {
+	for i := range candidates {
+		c := &candidates[i]
+		c.free = unbounded
+		if t.Replicas > 0 {
+			c.free = c.room.takes(t.Needs)
 		}
 	}
-	return shares
+	t.observed = t.observed || t.Replicas > 0
+	slices.SortFunc(candidates, inOrder)
 }

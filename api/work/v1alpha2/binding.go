@@ -3,6 +3,7 @@
 package v1alpha2
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
@@ -48,6 +49,8 @@ type ResourceBindingSpec struct {
 	Resource ObjectReference `json:"resource"`
 	// PropagateDeps also sends what the template references.
 	PropagateDeps bool `json:"propagateDeps,omitempty"`
+	// ReplicaRequirements are what one replica asks of a cluster.
+	ReplicaRequirements *ReplicaRequirements `json:"replicaRequirements,omitempty"`
 	// Replicas asked for in all, or per cluster when Duplicated.
 	Replicas int32 `json:"replicas,omitempty"`
 	// Clusters are the targets, sorted by name.
@@ -66,6 +69,22 @@ type ObjectReference struct {
 	Kind       string `json:"kind"`
 	Namespace  string `json:"namespace,omitempty"`
 	Name       string `json:"name"`
+}
+
+// ReplicaRequirements are what one replica asks of a cluster.
+type ReplicaRequirements struct {
+	// NodeClaim is what it asks of its node.
+	NodeClaim         *NodeClaim          `json:"nodeClaim,omitempty"`
+	ResourceRequest   corev1.ResourceList `json:"resourceRequest,omitempty"`
+	Namespace         string              `json:"namespace,omitempty"`
+	PriorityClassName string              `json:"priorityClassName,omitempty"`
+}
+
+// NodeClaim is what a pod's template says about nodes.
+type NodeClaim struct {
+	HardNodeAffinity *corev1.NodeSelector `json:"hardNodeAffinity,omitempty"`
+	NodeSelector     map[string]string    `json:"nodeSelector,omitempty"`
+	Tolerations      []corev1.Toleration  `json:"tolerations,omitempty"`
 }
 
 // TargetCluster is a cluster and its share; kinds without replicas have none.

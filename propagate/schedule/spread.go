@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package schedule
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
+)
+
+// spread is what the spread constraints of a placement ask for.
+type spread struct {
+	any             bool // there are some
+	cluster, region *limits
+	// A cluster that does not say where it is cannot be counted.
+	provider, zone bool
+}
+
+// limits bound how many groups are chosen.
+type limits struct{ min, max int }
+
+func newSpread(constraints []policyv1alpha1.SpreadConstraint) spread {
+	s := spread{any: len(constraints) > 0}
+	for _, c := range constraints {
+		l := &limits{c.MinGroups, c.MaxGroups}
+		if l.max == 0 {
+			l.max = math.MaxInt // decision 30
+		}
+		switch c.SpreadByField {
+		case policyv1alpha1.SpreadByCluster:
+			s.cluster = l
+		case policyv1alpha1.SpreadByRegion:
+			s.region = l
+		case policyv1alpha1.SpreadByProvider:
+			s.provider = true
+		case policyv1alpha1.SpreadByZone:
+			s.zone = true
+		}
+	}
+	return s
+}
+
+// spreads is whether the constraints choose among the feasible clusters. They
+// do not where static weights name the clusters (digest §4.5).
+func (p *Placement) spreads() bool {
+	if !p.spread.any {
+		return false
+	}
+	r := p.ReplicaScheduling
+	if !p.Divided() || r.ReplicaDivisionPreference == policyv1alpha1.Aggregated {
+		return true
+	}
+	w := r.WeightPreference
+	return w != nil && (w.DynamicWeight != "" || len(w.StaticWeightList) == 0)
+}
+
+// choose is digest §4.5. The candidates are in the order of digest §4.3.
+func (t *try) choose(candidates []candidate) ([]candidate, error) {
+	switch {
+	case !t.spreads():
+		return candidates, nil
+	case t.spread.region != nil:
+		return t.byRegion(candidates)
+	case t.spread.cluster != nil:
+		return t.byCluster(candidates)
+	}
+	return nil, errors.New("just support cluster and region spread constraint")
+}
+
+// inOrder sorts by digest §4.3: a lower tier first, then those that run the
+// workload already, then the roomiest, then by name.
+func inOrder(a, b candidate) int {
+	switch {
+	case a.tier != b.tier:
+		return cmp.Compare(a.tier, b.tier)
+	case a.target != b.target:
+		if a.target {
+			return -1
+		}
+		return 1
+	case a.available() != b.available():
+		return cmp.Compare(b.available(), a.available())
+	}
+	return strings.Compare(a.Name, b.Name)
+}
+
+// score is digest §4.3: a cluster that runs the workload is preferred.
+func (c *candidate) score() int64 {
+	if c.target {
+		return 100
+	}
+	return 0
+}
+
+// byCluster takes the first clusters. Where they share the replicas and hold
+// too few, roomier ones take their place, beginning with the last.
+func (t *try) byCluster(candidates []candidate) ([]candidate, error) {
+	l := t.spread.cluster
+	if len(candidates) < l.min {
+		return nil, errors.New("the number of feasible clusters is less than spreadConstraint.MinGroups")
+	}
+	n := min(len(candidates), l.max)
+	taken, rest := candidates[:n], candidates[n:]
+	if !t.Divided() || !t.Workload {
+		return taken, nil
+	}
+	holds := sum(taken, (*candidate).available)
+	for i := n - 1; i >= 0 && holds < t.Replicas; i-- {
+		if j := roomiest(rest); j >= 0 && rest[j].available() > taken[i].available() {
+			holds += rest[j].available() - taken[i].available()
+			taken[i], rest[j] = rest[j], taken[i]
+		}
+	}
+	if holds < t.Replicas {
+		return nil, fmt.Errorf("no enough resource when selecting %d clusters", n)
+	}
+	return taken, nil
+}
+
+// roomiest is the first of those with the most room, -1 when there is none.
+func roomiest(candidates []candidate) int {
+	best := -1
+	for i := range candidates {
+		if best < 0 || candidates[i].available() > candidates[best].available() {
+			best = i
+		}
+	}
+	return best
+}
+
+func sum(candidates []candidate, of func(*candidate) int64) (total int64) {
+	for i := range candidates {
+		total += of(&candidates[i])
+	}
+	return total
+}
+
+// region is the clusters of one region.
+type region struct {
+	name     string
+	clusters []candidate
+	score    int64
+}
+
+// byRegion takes the best set of regions, of each its best cluster, and then
+// more of their clusters as long as the constraint allows. One cluster of
+// every region comes first, so there can be more than the cluster constraint
+// allows, as in Karmada.
+func (t *try) byRegion(candidates []candidate) ([]candidate, error) {
+	regions := t.regions(candidates)
+	if len(regions) < t.spread.region.min {
+		return nil, errors.New("the number of feasible region is less than spreadConstraint.MinGroups")
+	}
+	s := search{regions: regions, region: *t.spread.region, cluster: limits{0, math.MaxInt}}
+	if t.spread.cluster != nil {
+		s.cluster = *t.spread.cluster
+	}
+	path := s.best()
+	if path == nil {
+		return nil, errors.New("the number of clusters is less than the cluster spreadConstraint.MinGroups")
+	}
+	var chosen, more []candidate
+	for _, i := range path {
+		chosen = append(chosen, regions[i].clusters[0])
+		more = append(more, regions[i].clusters[1:]...)
+	}
+	if n := min(len(more), s.cluster.max-len(chosen)); n > 0 {
+		slices.SortFunc(more, inOrder)
+		chosen = append(chosen, more[:n]...)
+	}
+	return chosen, nil
+}
+
+// regions groups the candidates, the smallest regions first.
+func (t *try) regions(candidates []candidate) []region {
+	at := map[string]int{}
+	var regions []region
+	for _, c := range candidates {
+		i, ok := at[c.Spec.Region]
+		if !ok {
+			i = len(regions)
+			at[c.Spec.Region] = i
+			regions = append(regions, region{name: c.Spec.Region})
+		}
+		regions[i].clusters = append(regions[i].clusters, c)
+	}
+	for i := range regions {
+		regions[i].score = t.regionScore(regions[i].clusters)
+	}
+	slices.SortFunc(regions, func(a, b region) int {
+		return cmp.Or(cmp.Compare(len(a.clusters), len(b.clusters)), cmp.Compare(b.score, a.score), strings.Compare(a.name, b.name))
+	})
+	return regions
+}
+
+// scoreUnit makes room count for more than the preference for targets.
+const scoreUnit = 1000
+
+// regionScore says how well a region serves: by the clusters that can run all
+// replicas, or by the part of the replicas that its clusters can hold.
+func (t *try) regionScore(clusters []candidate) int64 {
+	if !t.Divided() {
+		var valid, score int64
+		for i := range clusters {
+			if clusters[i].available() >= t.Replicas {
+				valid++
+				score += clusters[i].score()
+			}
+		}
+		if valid == 0 {
+			return 0
+		}
+		return scoreUnit*valid + score/valid
+	}
+	atLeast := t.spread.region.min
+	target := t.Replicas
+	if atLeast > 0 {
+		target = (t.Replicas + int64(atLeast) - 1) / int64(atLeast)
+	}
+	if t.spread.cluster != nil {
+		atLeast = max(atLeast, t.spread.cluster.min)
+	}
+	var holds, score int64
+	visited := 0
+	for i := range clusters {
+		holds += clusters[i].available()
+		score += clusters[i].score()
+		visited++
+		if visited >= atLeast && holds >= target {
+			break
+		}
+	}
+	if holds < target {
+		return scoreUnit*holds + score/int64(visited)
+	}
+	return scoreUnit*target + score/int64(visited)
+}
+
+// search finds the best set of regions. Sets are looked at in the order of
+// the regions, and a set that is large enough is not made larger.
+type search struct {
+	regions         []region
+	region, cluster limits
+	// most has for the regions from i on the greatest sum that k of them have.
+	scores, sizes [][]int64
+
+	path        []int
+	chosen      []int
+	score, size int64 // of chosen
+}
+
+// best is the set with the greatest score, then the most clusters, then the
+// one that is met first; of it the shortest beginning that is large enough
+// itself, by score and then name. nil when no set is large enough.
+func (s *search) best() []int {
+	s.scores = most(s.regions, func(r region) int64 { return r.score })
+	s.sizes = most(s.regions, func(r region) int64 { return int64(len(r.clusters)) })
+	s.walk(0, 0, 0)
+	if s.chosen == nil {
+		return nil
+	}
+	slices.SortFunc(s.chosen, func(i, j int) int {
+		a, b := &s.regions[i], &s.regions[j]
+		return cmp.Or(cmp.Compare(b.score, a.score), strings.Compare(a.name, b.name))
+	})
+	for n := 1; n < len(s.chosen); n++ {
+		if s.isPath(s.chosen[:n]) {
+			return s.chosen[:n]
+		}
+	}
+	return s.chosen
+}
+
+func most(regions []region, of func(region) int64) [][]int64 {
+	all := make([][]int64, len(regions)+1)
+	var values []int64
+	for i := len(regions); i >= 0; i-- {
+		if i < len(regions) {
+			v := of(regions[i])
+			at, _ := slices.BinarySearchFunc(values, v, func(a, b int64) int { return cmp.Compare(b, a) })
+			values = slices.Insert(values, at, v)
+		}
+		all[i] = make([]int64, len(values)+1)
+		for k, v := range values {
+			all[i][k+1] = all[i][k] + v
+		}
+	}
+	return all
+}
+
+// walk extends the path by the regions from i on.
+func (s *search) walk(from int, score, size int64) {
+	if s.large(len(s.path), size) {
+		if s.chosen == nil || score > s.score || score == s.score && size > s.size {
+			s.chosen, s.score, s.size = slices.Clone(s.path), score, size
+		}
+		return
+	}
+	if len(s.path) >= s.region.max || !s.promises(from, score, size) {
+		return
+	}
+	for i := from; i < len(s.regions); i++ {
+		s.path = append(s.path, i)
+		s.walk(i+1, score+s.regions[i].score, size+int64(len(s.regions[i].clusters)))
+		s.path = s.path[:len(s.path)-1]
+	}
+}
+
+func (s *search) large(regions int, clusters int64) bool {
+	return regions >= max(s.region.min, 1) && regions <= s.region.max && clusters >= int64(s.cluster.min)
+}
+
+// promises is whether regions from i on can make the path better than the
+// chosen one. It keeps the number of sets that are looked at small: there are
+// as many as there are subsets of the regions.
+func (s *search) promises(from int, score, size int64) bool {
+	if s.chosen == nil {
+		return true
+	}
+	// Every region brings a cluster at least, and a large path is not extended.
+	n := max(int64(s.region.min-len(s.path)), int64(s.cluster.min)-size, 1)
+	n = min(n, int64(s.region.max-len(s.path)), int64(len(s.regions)-from))
+	if bound := score + s.scores[from][n]; bound != s.score {
+		return bound > s.score
+	}
+	return size+s.sizes[from][n] > s.size
+}
+
+// isPath is whether walk meets this set: it is large enough, and without its
+// last region it is not.
+func (s *search) isPath(set []int) bool {
+	set = slices.Sorted(slices.Values(set))
+	var size int64
+	for n, i := range set {
+		if s.large(n, size) {
+			return false
+		}
+		size += int64(len(s.regions[i].clusters))
+	}
+	return s.large(len(set), size)
+}
