@@ -5,6 +5,7 @@ package dispatch
 import (
 	"errors"
 	"fmt"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -71,7 +72,11 @@ func (l *lane) apply(m Member, fleet Fleet, id propagate.ID, want Desire, entry 
 		}
 		return a.onto(found)
 	}
-	applied, err := m.Apply(l.d.ctx, manifest, ApplyOptions{Force: true, UID: entry.UID})
+	update, err := a.update()
+	if err != nil {
+		return err
+	}
+	applied, err := m.Apply(l.d.ctx, update, ApplyOptions{Force: true, UID: entry.UID})
 	if errors.Is(err, Gone) || errors.Is(err, NoNamespace) {
 		// It was deleted or replaced behind our back.
 		found, err := m.Get(l.d.ctx, ref)
@@ -94,6 +99,28 @@ type application struct {
 	ref      Ref
 	want     Desire
 	manifest map[string]any
+}
+
+// update is the manifest for an object that is there: an autoscaler's number
+// of replicas is sent back to the member as it is. What the autoscaler does
+// between the read and the apply is undone, and done again by it.
+func (a application) update() (map[string]any, error) {
+	if !a.want.RetainReplicas {
+		return a.manifest, nil
+	}
+	replicas, ok, err := a.m.Replicas(a.l.d.ctx, a.ref)
+	if err != nil || !ok {
+		return a.manifest, err
+	}
+	spec, _ := a.manifest["spec"].(map[string]any)
+	spec = maps.Clone(spec)
+	if spec == nil {
+		spec = map[string]any{}
+	}
+	spec["replicas"] = replicas
+	manifest := maps.Clone(a.manifest)
+	manifest["spec"] = spec
+	return manifest, nil
 }
 
 // onto applies to what was found at the object's place.
@@ -160,7 +187,11 @@ func (a application) overwrite() error {
 		if err := a.m.Adopt(a.l.d.ctx, a.ref); err != nil {
 			return err
 		}
-		applied, err := a.m.Apply(a.l.d.ctx, a.manifest, ApplyOptions{Force: true})
+		update, err := a.update()
+		if err != nil {
+			return err
+		}
+		applied, err := a.m.Apply(a.l.d.ctx, update, ApplyOptions{Force: true})
 		if err != nil {
 			return err
 		}
@@ -194,7 +225,11 @@ func identity(ref Ref) map[string]any {
 }
 
 func (a application) send(opt ApplyOptions) error {
-	applied, err := a.m.Apply(a.l.d.ctx, a.manifest, opt)
+	update, err := a.update()
+	if err != nil {
+		return err
+	}
+	applied, err := a.m.Apply(a.l.d.ctx, update, opt)
 	if errors.Is(err, Gone) {
 		return &Error{Reason: Conflict, Err: err}
 	}

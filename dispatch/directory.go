@@ -138,6 +138,9 @@ func (d *directory) Get(_ context.Context, ref Ref) (*Found, error) {
 	return d.found(path, o), nil
 }
 
+// Replicas knows none: what an autoscaler does is not written here.
+func (d *directory) Replicas(context.Context, Ref) (int64, bool, error) { return 0, false, nil }
+
 // Apply writes the file, all of it or nothing.
 func (d *directory) Apply(ctx context.Context, manifest map[string]any, opt ApplyOptions) (Applied, error) {
 	ref := refOf(manifest)

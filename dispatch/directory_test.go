@@ -4,6 +4,7 @@ package dispatch_test
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -93,5 +94,24 @@ func TestDirectory(t *testing.T) {
 	found, err := dispatch.Directory(dir).Get(context.Background(), refConfigMap("a"))
 	if err != nil || found.Annotations[dispatch.AnnotationDigest] != dispatchtest.Digest(configMap("a", "blue")).String() {
 		t.Errorf("found %v, %v", found, err)
+	}
+}
+
+// A directory does not know what an autoscaler does: a file keeps the number
+// that was scheduled.
+func TestDirectoryReplicas(t *testing.T) {
+	dir := t.TempDir()
+	d := dispatch.New(&dispatchtest.Inventory{}, dispatch.Options{Backoff: quick})
+	d.SetMember("edge", dispatch.Directory(dir))
+	for _, replicas := range []int{3, 5} {
+		web := dispatchtest.Object(fmt.Sprintf("{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: default}, spec: {replicas: %d}}", replicas))
+		sync1(t, d, dispatchtest.Works{"edge": {{Verb: dispatch.Apply, Object: web, RetainReplicas: true}}})
+		if left := wait(t, d, 5*time.Second); len(left) != 0 {
+			t.Fatalf("left: %v", left[0].Err)
+		}
+		raw, err := os.ReadFile(filepath.Join(dir, "default/deployment.apps_web.yaml"))
+		if want := fmt.Sprintf("replicas: %d\n", replicas); err != nil || !strings.Contains(string(raw), want) {
+			t.Errorf("the file is\n%s(%v), want %s", raw, err, want)
+		}
 	}
 }

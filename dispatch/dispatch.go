@@ -74,6 +74,12 @@ type Desire struct {
 	Manifest func() (map[string]any, error)
 	// Overwrite adopts an object that exists and is not ours.
 	Overwrite bool
+	// RetainReplicas says that an autoscaler owns the replicas: an update
+	// sends the number that it finds, at the cost of one read, and only a
+	// create sends the manifest's. Leaving the field out instead would have
+	// the server reset it. The digest stays the manifest's, so another number
+	// alone is no reason to write.
+	RetainReplicas bool
 }
 
 // Inventory is what each member was last known to hold. It is a cache: without

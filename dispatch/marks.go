@@ -53,7 +53,7 @@ func (p *push) Release(ctx context.Context, ref Ref, uid types.UID) error {
 }
 
 func (p *push) release(ctx context.Context, ref Ref, uid types.UID) error {
-	a, o, err := p.get(ctx, ref)
+	a, o, err := p.get(ctx, ref, asMetadata)
 	if errors.Is(err, NotServed) {
 		if _, err := p.kinds.find(ctx, ref.GroupVersionKind); errors.Is(err, NotServed) {
 			return nil // and neither is the object

@@ -21,6 +21,9 @@ type Member interface {
 	List(ctx context.Context, gvk schema.GroupVersionKind, namespace string) iter.Seq2[Found, error]
 	// Get reads the metadata of one object; nil when it is absent.
 	Get(ctx context.Context, ref Ref) (*Found, error)
+	// Replicas reads spec.replicas of a live object. It reports false when
+	// there is no such number.
+	Replicas(ctx context.Context, ref Ref) (int64, bool, error)
 	// Apply is one server-side apply by Manager.
 	Apply(ctx context.Context, manifest map[string]any, opt ApplyOptions) (Applied, error)
 	// Adopt makes us the owner of the fields that earlier client-side

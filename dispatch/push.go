@@ -257,7 +257,7 @@ func withUID(manifest map[string]any, uid types.UID) map[string]any {
 }
 
 func (p *push) Get(ctx context.Context, ref Ref) (*Found, error) {
-	a, o, err := p.get(ctx, ref)
+	a, o, err := p.get(ctx, ref, asMetadata)
 	if err != nil || o == nil {
 		return nil, err
 	}
@@ -272,12 +272,12 @@ func (p *push) Get(ctx context.Context, ref Ref) (*Found, error) {
 
 // get returns no object when it is absent, which only a well-formed answer
 // about that very object says.
-func (p *push) get(ctx context.Context, ref Ref) (answer, *partial, error) {
+func (p *push) get(ctx context.Context, ref Ref, accept string) (answer, *partial, error) {
 	path, err := p.at(ctx, ref)
 	if err != nil {
 		return answer{}, nil, err
 	}
-	a, err := p.send(ctx, request{method: http.MethodGet, path: path, accept: asMetadata})
+	a, err := p.send(ctx, request{method: http.MethodGet, path: path, accept: accept})
 	if err != nil {
 		return answer{}, nil, err
 	}
@@ -292,6 +292,28 @@ func (p *push) get(ctx context.Context, ref Ref) (answer, *partial, error) {
 		return a, nil, err
 	}
 	return a, o, nil
+}
+
+// scaled is what Replicas reads of an object.
+type scaled struct {
+	Spec struct {
+		Replicas *int64 `json:"replicas"`
+	} `json:"spec"`
+}
+
+func (p *push) Replicas(ctx context.Context, ref Ref) (int64, bool, error) {
+	a, o, err := p.get(ctx, ref, "")
+	if err != nil || o == nil {
+		return 0, false, err
+	}
+	var s scaled
+	if err := json.Unmarshal(a.body, &s); err != nil {
+		return 0, false, notKubernetes(a.status)
+	}
+	if s.Spec.Replicas == nil {
+		return 0, false, nil
+	}
+	return *s.Spec.Replicas, true, nil
 }
 
 func (p *push) List(ctx context.Context, gvk schema.GroupVersionKind, namespace string) iter.Seq2[Found, error] {

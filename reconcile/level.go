@@ -12,7 +12,12 @@ import (
 )
 
 // level is a state as dispatch asks about it.
-type level struct{ state *propagate.State }
+type level struct {
+	state   *propagate.State
+	scalers *scalers
+}
+
+func newLevel(state *propagate.State) level { return level{state, &scalers{}} }
 
 // Desire is what a state wants of one object on one cluster.
 func (l level) Desire(cluster string, id propagate.ID) dispatch.Desire {
@@ -40,11 +45,12 @@ func (l level) wanted(b *propagate.Binding, w *propagate.Work) dispatch.Desire {
 		return dispatch.Desire{Verb: dispatch.Hold, APIVersion: w.Want.APIVersion}
 	}
 	d := dispatch.Desire{
-		Verb:       dispatch.Apply,
-		APIVersion: w.Want.APIVersion,
-		Digest:     w.Want.Digest,
-		Overwrite:  b.Overwrites(w.Want),
-		Manifest:   func() (map[string]any, error) { return l.state.Manifest(b.ID, w.Want), nil },
+		Verb:           dispatch.Apply,
+		APIVersion:     w.Want.APIVersion,
+		Digest:         w.Want.Digest,
+		Overwrite:      b.Overwrites(w.Want),
+		Manifest:       func() (map[string]any, error) { return l.state.Manifest(b.ID, w.Want), nil },
+		RetainReplicas: l.retains(b, w),
 	}
 	if w.Preserve && l.pulls(w.Cluster) {
 		return keptFromPruning(d)

@@ -283,7 +283,7 @@ func (l *Loop) dispatch() error {
 		return nil
 	}
 	state := l.state
-	if err := l.dispatcher.Sync(level{&state}, changed, dispatch.SyncOptions{OnlyKnown: state.Refusal != nil}); err != nil {
+	if err := l.dispatcher.Sync(newLevel(&state), changed, dispatch.SyncOptions{OnlyKnown: state.Refusal != nil}); err != nil {
 		return err
 	}
 	l.opt.At("synced")

@@ -22,7 +22,9 @@ type Work struct {
 	Verb      dispatch.Verb
 	Object    map[string]any // without marks
 	Overwrite bool
-	Err       error // of rendering it
+	// RetainReplicas is dispatch.Desire's.
+	RetainReplicas bool
+	Err            error // of rendering it
 }
 
 // Works is a Fleet made by hand: works by cluster.
@@ -57,11 +59,12 @@ func (f *Level) Desire(cluster string, id propagate.ID) dispatch.Desire {
 	}
 	apiVersion, _ := w.Object["apiVersion"].(string)
 	return dispatch.Desire{
-		Verb:       w.Verb,
-		APIVersion: apiVersion,
-		Digest:     Digest(w.Object),
-		Manifest:   func() (map[string]any, error) { return Marked(w.Object), w.Err },
-		Overwrite:  w.Overwrite,
+		Verb:           w.Verb,
+		APIVersion:     apiVersion,
+		Digest:         Digest(w.Object),
+		Manifest:       func() (map[string]any, error) { return Marked(w.Object), w.Err },
+		Overwrite:      w.Overwrite,
+		RetainReplicas: w.RetainReplicas,
 	}
 }
 
