@@ -39,6 +39,7 @@ const (
 	FindingClusterLeft      = "cluster-left"
 	FindingBaseMoved        = "base-moved"
 	FindingOverrideFailed   = "override-failed"
+	FindingOwnersDisagree   = "dependency-policy-conflict"
 	FindingWaits            = "waiting-for-overrides"
 	FindingUnscheduled      = "unscheduled"
 )
@@ -89,11 +90,39 @@ func (s *State) Findings() []Finding {
 				Message: fmt.Sprintf("%s %s: %s", t.ID, how, b.Scheduled.Message)})
 		}
 	}
+	for b := range s.Bindings.Values() {
+		if b.attached() {
+			all = append(all, s.ownersDisagree(b)...)
+		}
+	}
 	for p := range snapshot.Policies.Values() {
 		all = append(all, snapshot.unknownClusters(p)...)
 	}
 	sortFindings(all)
 	return all
+}
+
+// ownersDisagree says that the owners of a dependency want different things of
+// it, and what holds (digest §8.4).
+func (s *State) ownersDisagree(b *Binding) []Finding {
+	overwrites, preserves := map[bool]bool{}, map[bool]bool{}
+	for id := range s.index.owners(b.ID) {
+		owner := s.Bindings.At(id.Key())
+		overwrites[owner.Active.Policy.Spec.ConflictResolution == policyv1alpha1.ConflictOverwrite] = true
+		preserves[owner.Brakes.Keeps()] = true
+	}
+	var parts []string
+	if len(overwrites) > 1 {
+		parts = append(parts, "conflictResolution (Overwrite holds)")
+	}
+	if len(preserves) > 1 {
+		parts = append(parts, "preserveResourcesOnDeletion (true holds)")
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return []Finding{{Code: FindingOwnersDisagree, Level: LevelCaution, Object: b.ID, Origin: origin(b, s),
+		Message: fmt.Sprintf("%s is required by templates whose policies disagree on %s", b.ID, strings.Join(parts, " and "))}}
 }
 
 // waitsForOverrides is whether a template has no binding although a policy

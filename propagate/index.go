@@ -18,6 +18,7 @@ type index struct {
 	policies  ordered.Map[*Policy]   // by namespace of the policy, apiVersion, kind and name of each selector, ref
 	overrides ordered.Map[*Override] // by namespace of the override, apiVersion and kind of each selector, ref
 	claimed   ordered.Map[ID]        // by policy, template
+	requires  ordered.Map[ID]        // by what is needed, who needs it
 	names     ordered.Map[ID]        // by namespace, binding name, group
 	clusters  []*schedule.Cluster
 }
@@ -59,6 +60,12 @@ func (ix *index) binding(before, after *Binding) {
 	}
 	if after != nil && after.Claim != nil {
 		ix.claimed = ix.claimed.With(join(after.Claim.Key(), after.Key()), after.ID)
+	}
+	for _, id := range before.references() {
+		ix.requires = ix.requires.Without(join(id.Key(), before.Key()))
+	}
+	for _, id := range after.references() {
+		ix.requires = ix.requires.With(join(id.Key(), after.Key()), after.ID)
 	}
 	if before != nil && after == nil {
 		ix.names = ix.names.Without(nameKey(before.ID))

@@ -20,7 +20,8 @@ func TestLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := &randomHistory{tree: map[string]string{}}
 		h.grow(t)
-		var s propagate.State
+		var s, kept propagate.State
+		snapshots := map[string]*propagate.Snapshot{}
 		for n := range rapid.IntRange(2, 12).Draw(t, "commits") {
 			kind := h.edit(t)
 			c := h.commit(n)
@@ -37,6 +38,11 @@ func TestLaws(t *testing.T) {
 				t.Fatalf("settled: step %d\n%s\n%s", n, print(&next, nil), print(&settled, nil))
 			}
 			h.laws(t, kind, &s, &next)
+			snapshots[c.Hash] = c.Snapshot
+			if kept = propagate.Step(kept, c); print(&kept, nil) != print(&next, nil) {
+				t.Fatalf("replay: step %d from a restored state\n%s\n%s\n%s", n, print(&kept, nil), print(&next, nil), h)
+			}
+			kept = restore(t, &kept, snapshots)
 			s = next
 		}
 	})
@@ -54,6 +60,7 @@ var (
 	lawClusters  = []string{"m1", "m2", "m3"}
 	lawTemplates = []string{"web", "api", "job"}
 	lawPolicies  = []string{"p", "q"}
+	lawConfigs   = []string{"a", "b"}
 )
 
 // grow begins with everything there is.
@@ -67,14 +74,21 @@ func (h *randomHistory) grow(t *rapid.T) {
 	for _, name := range lawPolicies {
 		h.policy(t, name)
 	}
+	for _, name := range lawConfigs {
+		h.config(t, name)
+	}
 }
 
 // edit changes one thing and says of which kind it is.
 func (h *randomHistory) edit(t *rapid.T) string {
-	kind := rapid.SampledFrom([]string{"template", "template", "policy", "policy", "brakes", "drop-template", "drop-policy", "drop-cluster", "cluster", "broken", "nothing"}).Draw(t, "edit")
+	kind := rapid.SampledFrom([]string{"template", "template", "policy", "policy", "brakes", "drop-template", "drop-policy", "drop-cluster", "cluster", "config", "drop-config", "broken", "nothing"}).Draw(t, "edit")
 	switch kind {
 	case "template":
 		h.template(t, rapid.SampledFrom(lawTemplates).Draw(t, "template"))
+	case "config":
+		h.config(t, rapid.SampledFrom(lawConfigs).Draw(t, "config"))
+	case "drop-config":
+		delete(h.tree, "d-"+rapid.SampledFrom(lawConfigs).Draw(t, "config")+".yaml")
 	case "drop-template":
 		delete(h.tree, "t-"+rapid.SampledFrom(lawTemplates).Draw(t, "template")+".yaml")
 	case "policy", "brakes":
@@ -100,8 +114,12 @@ kind: Deployment
 metadata: {name: %s, labels: {tier: %s}}
 spec:
   replicas: %d
-  template: {spec: {containers: [{name: c, image: "i:%d"}]}}
-`, name, rapid.SampledFrom([]string{"one", "two"}).Draw(t, "tier"), rapid.IntRange(0, 5).Draw(t, "replicas"), rapid.IntRange(1, 3).Draw(t, "image"))
+  template: {spec: {containers: [{name: c, image: "i:%d", envFrom: [{configMapRef: {name: %s}}]}]}}
+`, name, rapid.SampledFrom([]string{"one", "two"}).Draw(t, "tier"), rapid.IntRange(0, 5).Draw(t, "replicas"), rapid.IntRange(1, 3).Draw(t, "image"), rapid.SampledFrom(lawConfigs).Draw(t, "config"))
+}
+
+func (h *randomHistory) config(t *rapid.T, name string) {
+	h.tree["d-"+name+".yaml"] = fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata: {v: \"%d\"}\n", name, rapid.IntRange(1, 3).Draw(t, "value"))
 }
 
 func (h *randomHistory) policy(t *rapid.T, name string) {
@@ -113,6 +131,7 @@ func (h *randomHistory) policy(t *rapid.T, name string) {
 	brakes := rapid.SampledFrom([]string{
 		"", "  suspension: {dispatching: true}\n", "  suspension: {dispatchingOnClusters: {clusterNames: [m2]}}\n", "  preserveResourcesOnDeletion: true\n",
 	}).Draw(t, "brakes")
+	brakes += rapid.SampledFrom([]string{"", "  propagateDeps: true\n"}).Draw(t, "deps")
 	h.tree["p-"+name+".yaml"] = fmt.Sprintf("apiVersion: policy.karmada.io/v1alpha1\nkind: PropagationPolicy\nmetadata: {name: %s, namespace: default}\nspec:\n  priority: %d\n  resourceSelectors:\n  - {apiVersion: apps/v1, kind: Deployment%s}\n%s%s",
 		name, rapid.IntRange(0, 2).Draw(t, "priority"), selector, placement, brakes)
 }
@@ -177,6 +196,10 @@ func (h *randomHistory) binding(t *rapid.T, was, is *propagate.Binding, s *propa
 			t.Fatalf("held: %s on %s was released to\n%s", is.ID, w.Cluster, h)
 		}
 	}
+	if is.Kind != "Deployment" {
+		h.dependency(t, is, s)
+		return
+	}
 	divided := is.Active.Policy.Spec.Placement.ReplicaScheduling != nil
 	wanted, _ := is.Active.Template.Object["spec"].(map[string]any)["replicas"].(int64)
 	if divided && is.Claim != nil && is.Scheduled.Reason == "Success" && sum != wanted && wanted > 0 {
@@ -184,10 +207,43 @@ func (h *randomHistory) binding(t *rapid.T, was, is *propagate.Binding, s *propa
 	}
 }
 
+// dependency: what a workload needs stands or waits beside it, and is held
+// only where every one that needs it is.
+func (h *randomHistory) dependency(t *rapid.T, is *propagate.Binding, s *propagate.State) {
+	for i := range is.Works {
+		w := &is.Works[i]
+		needed, free := false, false
+		for owner := range s.Bindings.Values() {
+			o := owner.Work(w.Cluster)
+			if o == nil {
+				continue
+			}
+			direct := slices.Contains(owner.Requires, is.ID)
+			released := o.Held && o.Released != nil && slices.Contains(o.Released.Requires, is.ID)
+			needed = needed || direct || released
+			free = free || direct && !o.Held
+		}
+		if !needed {
+			t.Fatalf("nobody needs %s on %s\n%s", is.ID, w.Cluster, h)
+		}
+		if _, exists := h.tree["d-"+is.Name+".yaml"]; exists && w.Held == free {
+			t.Fatalf("%s on %s: held %v, needed freely %v\n%s", is.ID, w.Cluster, w.Held, free, h)
+		}
+	}
+}
+
 // noSideDelete: a policy that goes deletes nothing, unless another one claims
 // the template and moves it.
 func (h *randomHistory) noSideDelete(t *rapid.T, before, after *propagate.State) {
+	moved := false
 	for b := range before.Bindings.Values() {
+		now := after.Bindings.At(b.Key())
+		moved = moved || now != nil && now.Claim != nil && (b.Claim == nil || *now.Claim != *b.Claim)
+	}
+	for b := range before.Bindings.Values() {
+		if b.Kind == "ConfigMap" && moved {
+			continue // what its owner takes along follows the owner's new policy
+		}
 		now := after.Bindings.At(b.Key())
 		if now == nil {
 			t.Fatalf("no side delete: %s is gone\n%s", b.ID, h)

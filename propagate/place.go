@@ -10,14 +10,14 @@ import (
 )
 
 // place chooses the binding's targets, or keeps the ones it has (fold rule
-// 15, digest §3.5-3.7).
-func (st *step) place(b, old *Binding) {
+// 15, digest §3.5-3.7). applied is whether a policy applies to it.
+func (st *step) place(b, old *Binding, applied bool) {
 	wanted, workload := replicas(b.Active.Template)
 	if old != nil {
 		b.Targets, b.AffinityName, b.Observed, b.Scheduled = old.Targets, old.AffinityName, old.Observed, old.Scheduled
 	}
-	if b.Claim == nil {
-		// An unclaimed binding only loses clusters.
+	if !applied {
+		// A binding that no policy applies to only loses clusters.
 		b.Targets = st.present(b.Targets)
 		return
 	}

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/fairlead/fairlead/propagate/ordered"
-	"github.com/fairlead/fairlead/propagate/schedule"
 )
 
 // Plan is what a change of git does to the members: the difference between
@@ -187,18 +186,21 @@ func (p *planner) departed(before, after *Binding, was *Work) {
 	case c.Action == ActionPreserve && after != nil:
 		p.find(FindingOrphanOnMove, LevelCaution, before, was.Cluster, policy.At("spec.preserveResourcesOnDeletion"),
 			"%s leaves %s, where its copy keeps running: preserveResourcesOnDeletion is on", before.ID, was.Cluster)
-	case c.Action == ActionDelete && held && after != nil:
+	case c.Action == ActionDelete && held && after != nil && !before.attached():
 		p.find(FindingDropSuspended, LevelCaution, before, was.Cluster, policy.At("spec.suspension"),
 			"%s is deleted on %s, which is suspended: it falls out of the placement", before.ID, was.Cluster)
-	case c.Action == ActionDelete && held:
+	case c.Action == ActionDelete && held && !before.attached():
 		p.find(FindingDeleteSuspended, LevelCaution, before, was.Cluster, policy.At("spec.suspension"),
 			"%s is deleted on %s, which is suspended: suspension holds updates, not deletions", before.ID, was.Cluster)
 	}
 }
 
 func (p *planner) whyGone(before, after *Binding) Because {
-	if after == nil {
-		return Because{"template-removed", p.base.snapshot().Templates.At(before.Key()).Origin}
+	switch {
+	case before.attached():
+		return p.owner(p.base, before)
+	case after == nil || p.head.snapshot().Templates.At(before.Key()) == nil:
+		return Because{"template-removed", origin(before, p.base)}
 	}
 	return Because{"placement", p.policy(after).At("spec.placement")}
 }
@@ -222,11 +224,15 @@ func (p *planner) stays(before, after *Binding, was, is *Work) {
 		}
 		c.Because = append(c.Because, Because{Code: "override"})
 		p.find(FindingOverrideFailed, LevelError, after, is.Cluster, Origin{}, "%s on %s: %s", after.ID, is.Cluster, is.Blocked)
+	case is.Held && after.attached():
+		c.Disposition = Held // with its owners
 	case is.Held:
 		c.Disposition = Held
 		c.Because = append(c.Because, Because{"suspension", p.policy(after).At("spec.suspension")})
 	case c.Action == ActionNone:
 		return
+	case was != nil && was.Held && after.attached():
+		c.Disposition = Released // with an owner
 	case was != nil && was.Held:
 		c.Disposition = Released
 		c.Because = append(c.Because, Because{"resumed", p.policy(after).At("spec.suspension")})
@@ -257,11 +263,12 @@ func action(runs, want *Content) Action {
 // whyChanged points at the documents that this change edits.
 func (p *planner) whyChanged(before, after *Binding, was, is *Work) []Because {
 	var why []Because
-	template := p.head.snapshot().Templates.At(after.Key())
 	if before == nil || before.Active.Template.Digest != after.Active.Template.Digest {
-		why = append(why, Because{"template", template.Origin})
+		why = append(why, Because{"template", origin(after, p.head)})
 	}
 	switch {
+	case after.attached():
+		why = append(why, p.owner(p.head, after))
 	case before == nil || before.Active.Policy != after.Active.Policy:
 		why = append(why, Because{"policy", p.policy(after).Origin})
 	case p.joined(is.Cluster):
@@ -272,9 +279,11 @@ func (p *planner) whyChanged(before, after *Binding, was, is *Work) []Because {
 	if was != nil && is.Blocked == "" {
 		why = append(why, whyOverridden(was.Want.Rules, is.Want.Rules)...)
 	}
-	for _, target := range before.targets() {
-		if _, stays := p.head.snapshot().Clusters.Get(target.Name); !stays {
-			why = append(why, Because{"cluster-left", p.base.snapshot().Clusters.At(target.Name).Origin})
+	if before != nil {
+		for _, target := range before.Targets {
+			if _, stays := p.head.snapshot().Clusters.Get(target.Name); !stays {
+				why = append(why, Because{"cluster-left", p.base.snapshot().Clusters.At(target.Name).Origin})
+			}
 		}
 	}
 	return why
@@ -296,17 +305,27 @@ func whyOverridden(before, after []*Rule) (why []Because) {
 	return why
 }
 
+// owner points at the template that takes an attached one along.
+func (p *planner) owner(s *State, b *Binding) Because {
+	for id := range s.index.owners(b.ID) {
+		return Because{"dependency", origin(s.Bindings.At(id.Key()), s)}
+	}
+	return Because{Code: "dependency"}
+}
+
+// origin is where a binding's template stands in a state, or stood when it was
+// active.
+func origin(b *Binding, s *State) Origin {
+	if t := s.snapshot().Templates.At(b.Key()); t != nil {
+		return t.Origin
+	}
+	return b.Active.Template.Origin
+}
+
 // joined is whether the cluster is not in the base's fleet.
 func (p *planner) joined(cluster string) bool {
 	_, was := p.base.snapshot().Clusters.Get(cluster)
 	return !was
-}
-
-func (b *Binding) targets() []schedule.Share {
-	if b == nil {
-		return nil
-	}
-	return b.Targets
 }
 
 // policy is the binding's policy as it stands in git, for its lines; or the
@@ -347,7 +366,7 @@ func (p *planner) bindingFindings(before, after *Binding) {
 	if before != nil && before.Claim != nil && after.Claim == nil {
 		held := slices.ContainsFunc(after.Works, func(w Work) bool { return w.Held })
 		if held {
-			p.find(FindingPolicyHoldStays, LevelNotice, after, "", p.base.snapshot().Templates.At(after.Key()).Origin,
+			p.find(FindingPolicyHoldStays, LevelNotice, after, "", origin(after, p.head),
 				"%s matches no policy any more: its placement and its hold stay as they were", after.ID)
 		}
 	}

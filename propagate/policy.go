@@ -57,6 +57,7 @@ func (p *Policy) defaults() {
 			r.Namespace = p.Ref.Namespace
 		}
 	}
+	s.PropagateDeps = s.PropagateDeps || p.selectsServiceImports()
 	if s.SchedulerName == "" {
 		s.SchedulerName = defaultScheduler
 	}
@@ -110,7 +111,6 @@ func (p *Policy) refuseWhatIsNotBuilt(c *check) {
 	}{
 		{"spec.activationPreference", s.ActivationPreference != ""},
 		{"spec.preemption", s.Preemption == policyv1alpha1.PreemptAlways},
-		{"spec.propagateDeps", s.PropagateDeps || p.selectsServiceImports()},
 		{"spec.schedulerName", s.SchedulerName != defaultScheduler},
 		{"spec.failover", s.Failover != nil},
 		{"spec.placement.workloadAffinity", pl.WorkloadAffinity != nil},

@@ -24,6 +24,7 @@ type BindingRecord struct {
 	Pending        *Pending         `json:"pending,omitempty"`
 	Brakes         *Brakes          `json:"brakes"`
 	Targets        []schedule.Share `json:"targets,omitempty"`
+	Requires       []ID             `json:"requires,omitempty"`
 	AffinityName   string           `json:"affinityName,omitempty"`
 	Observed       bool             `json:"observed,omitempty"`
 	Scheduled      Scheduled        `json:"scheduled"`
@@ -39,6 +40,7 @@ type ContentRecord struct {
 	APIVersion  string `json:"apiVersion"`
 	Commit      string `json:"commit"`
 	Revision    string `json:"revision"`
+	Requires    []ID   `json:"requires,omitempty"`
 }
 
 // WorkRecord is a Work on disk; Want and Released count into Contents, -1 is
@@ -78,6 +80,7 @@ func (b *Binding) Record() BindingRecord {
 		Pending:        b.Pending,
 		Brakes:         b.Brakes,
 		Targets:        b.Targets,
+		Requires:       b.Requires,
 		AffinityName:   b.AffinityName,
 		Observed:       b.Observed,
 		Scheduled:      b.Scheduled,
@@ -101,11 +104,11 @@ func (b *Binding) Record() BindingRecord {
 }
 
 func (c *Content) record() ContentRecord {
-	return ContentRecord{c.Digest, c.Replicas, c.Completions, c.APIVersion, c.TemplateCommit, c.Revision}
+	return ContentRecord{c.Digest, c.Replicas, c.Completions, c.APIVersion, c.TemplateCommit, c.Revision, c.Requires}
 }
 
 func (r ContentRecord) content() *Content {
-	return &Content{Digest: r.Digest, Replicas: r.Replicas, Completions: r.Completions, APIVersion: r.APIVersion, TemplateCommit: r.Commit, Revision: r.Revision}
+	return &Content{Digest: r.Digest, Replicas: r.Replicas, Completions: r.Completions, APIVersion: r.APIVersion, TemplateCommit: r.Commit, Revision: r.Revision, Requires: r.Requires}
 }
 
 // Record is a as it is kept.
@@ -148,6 +151,9 @@ func (s *Saved) Needs(accepted *Snapshot) []string {
 		if t := accepted.Templates.At(id.Key()); t == nil || t.Digest != r.Template {
 			need(r.TemplateCommit)
 		}
+		if r.Policy == (PolicyRef{}) {
+			continue // attached to others
+		}
 		if p := accepted.Policies.At(r.Policy.Key()); p == nil || p.Delayed != r.Delayed {
 			need(r.PolicyCommit)
 		}
@@ -189,7 +195,7 @@ func (s *Saved) restore(id ID, r BindingRecord, snapshots map[string]*Snapshot, 
 		return nil, err
 	}
 	b := &Binding{
-		ID: id, Claim: r.Claim, Pending: r.Pending, Brakes: r.Brakes, Targets: r.Targets, Scheduled: r.Scheduled,
+		ID: id, Claim: r.Claim, Pending: r.Pending, Brakes: r.Brakes, Targets: r.Targets, Requires: r.Requires, Scheduled: r.Scheduled,
 		AffinityName: r.AffinityName, Observed: r.Observed,
 		Active: &Active{Template: template, TemplateCommit: r.TemplateCommit, Policy: policy, PolicyCommit: r.PolicyCommit},
 		Works:  make([]Work, 0, len(r.Works)),
@@ -233,6 +239,12 @@ func (s *Saved) template(id ID, r BindingRecord, snapshots map[string]*Snapshot)
 }
 
 func (s *Saved) policy(r BindingRecord, snapshots map[string]*Snapshot) (*Policy, error) {
+	if r.Policy == (PolicyRef{}) {
+		if r.Delayed == attachedOverwrite.Delayed {
+			return attachedOverwrite, nil
+		}
+		return attachedAbort, nil
+	}
 	for _, commit := range []string{s.Accepted, r.PolicyCommit} {
 		if snapshot := snapshots[commit]; snapshot != nil {
 			if p := snapshot.Policies.At(r.Policy.Key()); p != nil && p.Delayed == r.Delayed {

@@ -36,7 +36,13 @@ func TestRestoredStateGoesOnAlike(t *testing.T) {
 	}
 }
 
-func restore(t *testing.T, s *propagate.State, snapshots map[string]*propagate.Snapshot) propagate.State {
+// fataler is a testing.T or a rapid.T.
+type fataler interface {
+	Helper()
+	Fatal(args ...any)
+}
+
+func restore(t fataler, s *propagate.State, snapshots map[string]*propagate.Snapshot) propagate.State {
 	t.Helper()
 	saved := &propagate.Saved{Commit: s.Commit, Accepted: s.Accepted, Refusal: s.Refusal,
 		Bindings: map[propagate.ID]propagate.BindingRecord{},

@@ -56,7 +56,9 @@ type Binding struct {
 	// a cluster (fold rule 22).
 	Observed  bool
 	Scheduled Scheduled
-	Works     []Work // by cluster
+	// Requires are the objects that go along to every target (propagateDeps).
+	Requires []ID
+	Works    []Work // by cluster
 }
 
 // Active is a template's content and a policy's delayed fields, each as of
@@ -108,6 +110,8 @@ type Content struct {
 	TemplateCommit string
 	// Rules are the overrides that made it, in their order.
 	Rules []*Rule
+	// Requires is what the content references, under propagateDeps.
+	Requires []ID
 	// Conflict is what the object itself says about objects that are not ours,
 	// "overwrite", "abort" or nothing; an override may have set it.
 	Conflict string

@@ -4,7 +4,6 @@ package propagate
 
 import (
 	"cmp"
-	"maps"
 	"reflect"
 	"slices"
 
@@ -52,6 +51,7 @@ type step struct {
 	prev       *State
 	next       State
 	dirty      map[string]bool // templates to look at, by ID.Key()
+	kept       map[string]bool // what owners that go leave running, by ID.Key()
 	deletions  []Deletion
 	emptyUnits []string
 }
@@ -59,7 +59,7 @@ type step struct {
 type absences = ordered.Map[*Absence]
 
 func advance(prev State, c Commit) (State, *Guard) {
-	st := &step{commit: c, prev: &prev, next: prev, dirty: map[string]bool{}}
+	st := &step{commit: c, prev: &prev, next: prev, dirty: map[string]bool{}, kept: map[string]bool{}}
 	st.next.Commit, st.next.Accepted, st.next.Refusal = c.Hash, c.Hash, nil
 	st.next.Snapshot = c.Snapshot
 	if c.Snapshot == prev.Snapshot {
@@ -70,9 +70,7 @@ func advance(prev State, c Commit) (State, *Guard) {
 	st.templates()
 	st.overrides()
 	st.units()
-	for _, key := range st.inOrder() {
-		st.bind(key)
-	}
+	st.bindAll()
 	if len(returned) > 0 {
 		st.reclaim(returned)
 	}
@@ -203,50 +201,77 @@ func (st *step) units() {
 	}
 }
 
-// inOrder lists what is dirty: definitions of kinds first, because where they
-// go decides where objects of their kinds can go.
-func (st *step) inOrder() []string {
-	definitions := func(key string) bool {
-		id, _ := ParseKey(key)
-		return id.GroupKind() == crd
+// bindAll decides about everything that is dirty, in waves: definitions of
+// kinds first, because where they go decides where objects of their kinds can
+// go; then what can need others beside it; then the rest, which may be needed.
+func (st *step) bindAll() {
+	for _, wave := range []func(ID) bool{
+		func(id ID) bool { return id.GroupKind() == crd },
+		func(id ID) bool { return hasDependencies(id.GroupKind()) },
+		func(id ID) bool { return true },
+	} {
+		var keys []string
+		for key := range st.dirty {
+			if id, _ := ParseKey(key); wave(id) {
+				keys = append(keys, key)
+			}
+		}
+		slices.Sort(keys)
+		for _, key := range keys {
+			delete(st.dirty, key)
+			st.bind(key)
+			st.spread(key)
+		}
 	}
-	for key := range maps.Clone(st.dirty) {
-		if !definitions(key) {
+}
+
+// spread has looked at what a decision concerns besides its own template.
+func (st *step) spread(key string) {
+	before, after := st.prev.Bindings.At(key), st.next.Bindings.At(key)
+	for _, b := range []*Binding{before, after} {
+		if before == after {
+			break
+		}
+		for _, id := range b.references() {
+			st.dirty[id.Key()] = true
+		}
+	}
+	if id, _ := ParseKey(key); id.GroupKind() != crd {
+		return
+	}
+	for _, t := range []*Template{st.prev.snapshot().Templates.At(key), st.next.Snapshot.Templates.At(key)} {
+		if t == nil {
 			continue
 		}
-		for _, t := range []*Template{st.prev.snapshot().Templates.At(key), st.next.Snapshot.Templates.At(key)} {
-			if t == nil {
-				continue
-			}
-			for defined := range st.definedBy(t) {
-				st.dirty[defined.Key()] = true
-			}
+		for defined := range st.definedBy(t) {
+			st.dirty[defined.Key()] = true
 		}
 	}
-	return slices.SortedFunc(maps.Keys(st.dirty), func(a, b string) int {
-		if da, db := definitions(a), definitions(b); da != db {
-			if da {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Compare(a, b)
-	})
 }
 
 // bind decides about one template.
 func (st *step) bind(key string) {
 	old := st.prev.Bindings.At(key)
 	t := st.next.Snapshot.Templates.At(key)
+	id, _ := ParseKey(key)
+	on, attached, preserve := st.attachments(id)
 	if t == nil {
-		st.remove(old)
+		st.remove(old, on)
 		return
 	}
 	p := st.claim(t, old.claim())
-	if p == nil && old == nil {
-		return // it waits for a policy
+	if p == nil && (old == nil || old.attached()) {
+		if len(on) == 0 {
+			st.unbind(old)
+			return // it waits for a policy
+		}
+		b := st.attach(old, t, attached, preserve)
+		st.works(b, old, on)
+		st.replace(old, b, preserve || old != nil && st.keeps(old))
+		return
 	}
-	if p != nil && st.waitsFor(p) {
+	waits := p != nil && st.waitsFor(p)
+	if waits && (old == nil || old.attached()) {
 		return // it stays as it is until the overrides are there
 	}
 
@@ -254,13 +279,26 @@ func (st *step) bind(key string) {
 	if p != nil {
 		b.Claim = &p.Ref
 	}
-	b.Active, b.Pending = st.activate(old, t, p)
 	b.Brakes = brakes(old, p)
-	st.place(b, old)
-	st.works(b, old)
+	if waits {
+		p = nil
+	}
+	b.Active, b.Pending = st.activate(old, t, p)
+	if waits && b.Pending != nil {
+		b.Pending.Reason = workv1alpha2.ReasonDependentOverridesMissing
+	}
+	st.place(b, old, p != nil)
+	b.Requires = b.requires()
+	st.works(b, old, on)
+	st.replace(old, b, b.Brakes.Keeps())
+}
+
+// replace puts a binding in the place of an older one, if any, and accounts
+// for what that had and this has not.
+func (st *step) replace(old, b *Binding, keep bool) {
 	st.keep(old, b)
 	if old != nil {
-		st.depart(old, b, b.Brakes.Keeps())
+		st.depart(old, b, keep)
 	}
 	st.arrive(b)
 }
@@ -273,12 +311,42 @@ func (b *Binding) claim() *PolicyRef {
 	return b.Claim
 }
 
-// remove takes a template's binding away, with the brakes of this step.
-func (st *step) remove(old *Binding) {
+// remove takes a removed template's binding away, with the brakes of this
+// step, except where held owners still run what references it.
+func (st *step) remove(old *Binding, on map[string]attachment) {
 	if old == nil {
 		return
 	}
-	keep := st.brakesOfRemoved(old, st.prev.Snapshot.Templates.At(old.Key())).Keeps()
+	if b := st.linger(old, on); len(b.Works) > 0 {
+		st.replace(old, b, b.Brakes.Keeps())
+		return
+	}
+	st.unbind(old)
+}
+
+// keeps is whether what a binding leaves behind goes on running. For what was
+// attached to others their brakes count, also those of an owner that goes in
+// this very step (decision 17).
+func (st *step) keeps(old *Binding) bool {
+	t := st.prev.snapshot().Templates.At(old.Key())
+	switch {
+	case old.attached():
+		return old.Brakes.Keeps() || st.kept[old.Key()]
+	case t == nil:
+		return old.Brakes.Keeps()
+	}
+	return st.brakesOfRemoved(old, t).Keeps()
+}
+
+// unbind takes a binding away.
+func (st *step) unbind(old *Binding) {
+	if old == nil {
+		return
+	}
+	keep := st.keeps(old)
+	for _, id := range old.references() {
+		st.kept[id.Key()] = st.kept[id.Key()] || keep
+	}
 	st.depart(old, nil, keep)
 	if left := st.next.Left.At(old.Key()); left != nil {
 		for _, g := range left.Clusters {

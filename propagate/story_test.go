@@ -304,7 +304,7 @@ func printBinding(b *bytes.Buffer, s *propagate.State, binding *propagate.Bindin
 		fmt.Fprintf(b, "; %s since %s", p.Reason, p.Since)
 	}
 	fmt.Fprintln(b)
-	if binding.Scheduled.Reason != "Success" {
+	if binding.Scheduled.Reason != "Success" && binding.Scheduled.Reason != "" {
 		fmt.Fprintf(b, "  %s: %s\n", binding.Scheduled.Reason, binding.Scheduled.Message)
 	}
 	for i := range binding.Works {

@@ -48,6 +48,14 @@ func (s *State) ResourceBinding(b *Binding) *workv1alpha2.ResourceBinding {
 		return rb
 	}
 	policy := b.Active.Policy
+	s.requiredBy(rb, b.ID)
+	if b.attached() {
+		wanted, _ := replicas(b.Active.Template)
+		rb.Spec.Replicas = int32(wanted)
+		rb.Spec.Resource.APIVersion = b.Active.Template.APIVersion
+		rb.Spec.ConflictResolution = policy.Spec.ConflictResolution
+		return rb
+	}
 	rb.Annotations[AnnotationActivePolicy] = fmt.Sprintf("%s@%s", policy.Ref, b.Active.PolicyCommit)
 	rb.Spec.Resource.APIVersion = b.Active.Template.APIVersion
 	wanted, _ := replicas(b.Active.Template)
@@ -69,6 +77,21 @@ func (s *State) ResourceBinding(b *Binding) *workv1alpha2.ResourceBinding {
 		})
 	}
 	return rb
+}
+
+// requiredBy lists the owners that take a template along, and where to.
+func (s *State) requiredBy(rb *workv1alpha2.ResourceBinding, id ID) {
+	for owner := range s.index.owners(id) {
+		b := s.Bindings.At(owner.Key())
+		if !slices.Contains(b.Requires, id) {
+			continue
+		}
+		entry := workv1alpha2.BindingSnapshot{Namespace: b.Namespace, Name: s.BindingName(b.ID)}
+		for _, t := range b.Targets {
+			entry.Clusters = append(entry.Clusters, workv1alpha2.TargetCluster{Name: t.Name, Replicas: int32(t.Count)})
+		}
+		rb.Spec.RequiredBy = append(rb.Spec.RequiredBy, entry)
+	}
 }
 
 func annotateClaim(annotations map[string]string, claim *PolicyRef) {

@@ -5,6 +5,8 @@ package propagate
 import (
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 
 	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
 	"github.com/fairlead/fairlead/propagate/override"
@@ -13,16 +15,17 @@ import (
 
 // works turns targets into works (fold rule 17): what each cluster is to run,
 // and whether it may have it now.
-func (st *step) works(b, old *Binding) {
+func (st *step) works(b, old *Binding, on map[string]attachment) {
 	completions := b.completions()
 	r := newRendering(&st.next.index)
-	b.Works = make([]Work, len(b.Targets))
-	for i, target := range b.Targets {
+	targets := b.withAttached(on)
+	b.Works = make([]Work, len(targets))
+	for i, target := range targets {
 		s := share{target.Count, -1}
-		if completions != nil {
-			s.completions = completions[target.Name]
+		if n, divided := completions[target.Name]; divided {
+			s.completions = n
 		}
-		w := Work{Cluster: target.Name, Held: b.Brakes.Hold(target.Name), Preserve: b.Brakes.Keeps()}
+		w := Work{Cluster: target.Name, Held: b.holds(target.Name, on), Preserve: b.Brakes.Keeps()}
 		was := st.before(old, target.Name)
 		w.Want, w.Blocked = st.content(b, target.Name, s, was, r)
 		switch {
@@ -33,6 +36,36 @@ func (st *step) works(b, old *Binding) {
 		}
 		b.Works[i] = w
 	}
+}
+
+// withAttached are the binding's targets and the clusters where its owners
+// need it, by name.
+func (b *Binding) withAttached(on map[string]attachment) []schedule.Share {
+	if len(on) == 0 {
+		return b.Targets
+	}
+	targets := slices.Clone(b.Targets)
+	for cluster := range on {
+		if !b.targets(cluster) {
+			targets = append(targets, schedule.Share{Name: cluster})
+		}
+	}
+	slices.SortFunc(targets, func(x, y schedule.Share) int { return strings.Compare(x.Name, y.Name) })
+	return targets
+}
+
+func (b *Binding) targets(cluster string) bool {
+	return slices.ContainsFunc(b.Targets, func(t schedule.Share) bool { return t.Name == cluster })
+}
+
+// holds is whether a work is held: by every one that wants it there, its own
+// policy and its owners (decision 16).
+func (b *Binding) holds(cluster string, on map[string]attachment) bool {
+	a, needed := on[cluster]
+	if !needed {
+		return b.Brakes.Hold(cluster)
+	}
+	return a.held && (!b.targets(cluster) || b.Brakes.Hold(cluster))
 }
 
 // share is what tells the contents of one template on two clusters apart,
@@ -73,7 +106,7 @@ func (st *step) content(b *Binding, cluster string, s share, was *Work, r *rende
 		return &Content{Replicas: s.replicas, Completions: s.completions, APIVersion: t.APIVersion, TemplateCommit: b.Active.TemplateCommit, Revision: st.commit.Hash}, err.Error()
 	}
 	if had != nil && had.share() == s && had.Template == t && sameRules(had.Rules, rules) {
-		return had, ""
+		return had.requiring(b.Requires), ""
 	}
 	c, ok := r.made[key]
 	if !ok {
@@ -86,6 +119,7 @@ func (st *step) content(b *Binding, cluster string, s share, was *Work, r *rende
 			Template:       t,
 			TemplateCommit: b.Active.TemplateCommit,
 			Rules:          rules,
+			Requires:       b.Requires,
 			Conflict:       conflictOf(object),
 			Revision:       st.commit.Hash,
 		}
@@ -95,12 +129,22 @@ func (st *step) content(b *Binding, cluster string, s share, was *Work, r *rende
 		return c, ""
 	}
 	if had.Template != nil {
-		return had, ""
+		return had.requiring(b.Requires), ""
 	}
 	// A restored state knows it by its digest alone.
 	kept := *had
-	kept.Template, kept.Rules, kept.Conflict = c.Template, c.Rules, c.Conflict
+	kept.Template, kept.Rules, kept.Conflict, kept.Requires = c.Template, c.Rules, c.Conflict, c.Requires
 	return &kept, ""
+}
+
+// requiring is c with what it takes along now.
+func (c *Content) requiring(ids []ID) *Content {
+	if slices.Equal(c.Requires, ids) {
+		return c
+	}
+	kept := *c
+	kept.Requires = ids
+	return &kept
 }
 
 func (c *Content) share() share { return share{c.Replicas, c.Completions} }

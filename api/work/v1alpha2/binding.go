@@ -32,6 +32,8 @@ const (
 	ReasonLazyPolicyPending   = "LazyPolicyPending"
 	ReasonStaticPolicyPending = "StaticPolicyPending"
 	ReasonNoMatchingPolicy    = "NoMatchingPolicy"
+
+	ReasonDependentOverridesMissing = "DependentOverridesMissing"
 )
 
 // ResourceBinding is where one template goes. A cluster-scoped template has a
