@@ -26,8 +26,12 @@ type Options struct {
 	// not local.
 	StateDir string
 	Interval time.Duration // between two looks at the repository; default 30 s
-	Timeout  time.Duration // of Once; default 2 min
-	DryRun   bool          // send nothing to any member
+	// Reexamine is how often what waiting could not mend is tried again: a
+	// foreign object may be gone, or a permission granted. It costs no request
+	// for what is acknowledged. Default 10 min.
+	Reexamine time.Duration
+	Timeout   time.Duration // of Once; default 2 min
+	DryRun    bool          // send nothing to any member
 	// Members tells how to reach a cluster. It is asked once for every
 	// Cluster document, and again when that changes.
 	Members func(*propagate.Cluster) (dispatch.Member, error)
@@ -75,6 +79,7 @@ type Loop struct {
 
 	state      propagate.State
 	dispatched propagate.State // what dispatch was told last
+	examined   time.Time       // when dispatch was told to look at everything
 	members    map[string]*propagate.Cluster
 	unreached  map[string]error // clusters that Members has no way to reach
 	reported   map[string]string
@@ -85,13 +90,16 @@ func Open(ctx context.Context, opt Options) (*Loop, error) {
 	if opt.Interval == 0 {
 		opt.Interval = 30 * time.Second
 	}
+	if opt.Reexamine == 0 {
+		opt.Reexamine = 10 * time.Minute
+	}
 	if opt.Timeout == 0 {
 		opt.Timeout = 2 * time.Minute
 	}
 	if opt.At == nil {
 		opt.At = func(string) {}
 	}
-	l := &Loop{opt: opt, members: map[string]*propagate.Cluster{}, unreached: map[string]error{}, reported: map[string]string{}}
+	l := &Loop{opt: opt, examined: time.Now(), members: map[string]*propagate.Cluster{}, unreached: map[string]error{}, reported: map[string]string{}}
 	var err error
 	l.repo, err = OpenRepo(ctx, opt.Repo, opt.StateDir, opt.Auth)
 	switch {
@@ -279,14 +287,18 @@ func (l *Loop) dispatch() error {
 	}
 	met := l.meet(snapshot)
 	changed := changedKeys(&l.dispatched, &l.state)
-	if len(changed) == 0 && !met && l.dispatched.Accepted == l.state.Accepted {
+	all := time.Since(l.examined) >= l.opt.Reexamine
+	if len(changed) == 0 && !met && !all && l.dispatched.Accepted == l.state.Accepted {
 		return nil
 	}
 	state := l.state
-	if err := l.dispatcher.Sync(newLevel(&state), changed, dispatch.SyncOptions{OnlyKnown: state.Refusal != nil}); err != nil {
+	if err := l.dispatcher.Sync(newLevel(&state), changed, dispatch.SyncOptions{All: all, OnlyKnown: state.Refusal != nil}); err != nil {
 		return err
 	}
 	l.opt.At("synced")
+	if all {
+		l.examined = time.Now()
+	}
 	l.dispatched = state
 	return nil
 }
