@@ -20,15 +20,25 @@ var (
 // step, so that a kind and its first object can come in one commit.
 func (st *step) placesAPI(t *Template) func(cluster string) bool {
 	return func(cluster string) bool {
-		for definition := range under(st.next.index.templates, "apiextensions.k8s.io/v1", crd.Kind) {
-			if !defines(definition.Object, t) {
-				continue
-			}
-			b := st.next.Bindings.At(definition.Key())
-			return b != nil && b.Work(cluster) != nil
-		}
-		return false
+		b := st.next.definition(t)
+		return b != nil && b.Work(cluster) != nil
 	}
+}
+
+// definitionMoved is whether this step has changed where that definition is.
+func (st *step) definitionMoved(t *Template) bool {
+	return st.prev.definition(t) != st.next.definition(t)
+}
+
+// definition is the binding of the definition of t's kind, nil when the fleet
+// does not place it.
+func (s *State) definition(t *Template) *Binding {
+	for definition := range under(s.index.templates, "apiextensions.k8s.io/v1", crd.Kind) {
+		if defines(definition.Object, t) {
+			return s.Bindings.At(definition.Key())
+		}
+	}
+	return nil
 }
 
 // definedBy yields the templates whose kind a definition brings.

@@ -130,7 +130,7 @@ func (s *State) ownersDisagree(b *Binding) []Finding {
 func (s *State) waitsForOverrides(t *Template) bool {
 	st := &step{prev: s, next: *s}
 	p := st.best(t)
-	return p != nil && st.waitsFor(p)
+	return p != nil && s.snapshot().waitsFor(p)
 }
 
 // unknownClusters are names in a policy that no Cluster document bears.

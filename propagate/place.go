@@ -39,15 +39,18 @@ func (st *step) place(b, old *Binding, applied bool) {
 }
 
 // mustSchedule is digest §3.5: things without replicas and duplicated ones
-// follow every change; divided ones stay where they are until their placement
-// or their replicas change, or a cluster of theirs leaves.
+// follow every change of what they are placed by; divided ones stay where they
+// are until their placement or their replicas change, or a cluster of theirs
+// leaves. What has no place is tried again whenever it is looked at.
 func (st *step) mustSchedule(b, old *Binding, wanted int64, workload bool) bool {
 	placement := b.Active.Policy.placement
 	switch {
 	case old == nil || old.Active == nil || old.Scheduled.Reason != workv1alpha2.ReasonSuccess:
 		return true
 	case !workload || !placement.Divided():
-		return true
+		// Not whenever it is looked at: with regions a second look can move it.
+		return st.membersChanged || old.Active != b.Active || st.definitionMoved(b.Active.Template) ||
+			old.Claim == nil || st.prev.snapshot().waitsFor(b.Active.Policy)
 	case !placement.Same(old.Active.Policy.placement, old.AffinityName):
 		return true
 	case len(st.present(b.Targets)) != len(b.Targets):

@@ -55,6 +55,9 @@ type Cell struct {
 	// Replicas is nil for kinds without.
 	Replicas *ReplicaChange
 	Because  []Because
+	// DependsOn is "observations" when what was observed of the members ranked
+	// or excluded a cluster: the plan holds as long as that does (fold rule 22).
+	DependsOn string
 	// Change names the group of cells with an equal change, "c1" and so on.
 	Change string
 
@@ -179,6 +182,7 @@ func (p *planner) departed(before, after *Binding, was *Work) {
 		c.Because = append(c.Because, Because{"preserve", policy.At("spec.preserveResourcesOnDeletion")})
 	}
 	c.Replicas = replicaChange(before, was.Released, nil, nil)
+	c.DependsOn = after.dependsOn()
 	p.cells = append(p.cells, c)
 
 	held := was.Held || after != nil && after.Brakes.Hold(was.Cluster)
@@ -193,6 +197,14 @@ func (p *planner) departed(before, after *Binding, was *Work) {
 		p.find(FindingDeleteSuspended, LevelCaution, before, was.Cluster, policy.At("spec.suspension"),
 			"%s is deleted on %s, which is suspended: suspension holds updates, not deletions", before.ID, was.Cluster)
 	}
+}
+
+// dependsOn is what a cell says of its binding, which is nil when it goes.
+func (b *Binding) dependsOn() string {
+	if b == nil || !b.Observed {
+		return ""
+	}
+	return "observations"
 }
 
 func (p *planner) whyGone(before, after *Binding) Because {
@@ -241,6 +253,7 @@ func (p *planner) stays(before, after *Binding, was, is *Work) {
 		c.Because = append(c.Because, p.whyChanged(before, after, was, is)...)
 	}
 	c.Replicas = replicaChange(after, runs, is.Released, is.Want)
+	c.DependsOn = after.dependsOn()
 	p.cells = append(p.cells, c)
 }
 
@@ -285,6 +298,10 @@ func (p *planner) whyChanged(before, after *Binding, was, is *Work) []Because {
 				why = append(why, Because{"cluster-left", p.base.snapshot().Clusters.At(target.Name).Origin})
 			}
 		}
+	}
+	if len(why) == 0 && after.Observed {
+		// Nothing but what was observed of the clusters is different.
+		why = append(why, Because{Code: "observations"})
 	}
 	return why
 }

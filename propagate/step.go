@@ -47,13 +47,15 @@ func (s State) refuse(c Commit, g *Guard, problems []Problem) State {
 
 // step is one Step while it is made.
 type step struct {
-	commit     Commit
-	prev       *State
-	next       State
-	dirty      map[string]bool // templates to look at, by ID.Key()
-	kept       map[string]bool // what owners that go leave running, by ID.Key()
-	deletions  []Deletion
-	emptyUnits []string
+	commit Commit
+	prev   *State
+	next   State
+	dirty  map[string]bool // templates to look at, by ID.Key()
+	kept   map[string]bool // what owners that go leave running, by ID.Key()
+	// membersChanged says that more changed about the clusters than their room.
+	membersChanged bool
+	deletions      []Deletion
+	emptyUnits     []string
 }
 
 type absences = ordered.Map[*Absence]
@@ -105,6 +107,7 @@ func (st *step) clusters() (returned map[string]bool) {
 	if !changed && !observed {
 		return nil
 	}
+	st.membersChanged = changed
 	st.next.index.clusters = make([]*schedule.Cluster, 0, after.Len())
 	for c := range after.Values() {
 		st.next.index.clusters = append(st.next.index.clusters, c.placed)
@@ -183,9 +186,9 @@ func (st *step) dependents(r OverrideRef) {
 
 // waitsFor is an override that a policy wants to exist before it is applied,
 // and that does not (digest §2.3).
-func (st *step) waitsFor(p *Policy) bool {
+func (s *Snapshot) waitsFor(p *Policy) bool {
 	for _, name := range p.Spec.DependentOverrides {
-		if _, ok := st.next.Snapshot.Overrides.Get(OverrideRef{p.Ref.Namespace, name}.Key()); !ok {
+		if _, ok := s.Overrides.Get(OverrideRef{p.Ref.Namespace, name}.Key()); !ok {
 			return true
 		}
 	}
@@ -270,7 +273,7 @@ func (st *step) bind(key string) {
 		st.replace(old, b, preserve || old != nil && st.keeps(old))
 		return
 	}
-	waits := p != nil && st.waitsFor(p)
+	waits := p != nil && st.next.Snapshot.waitsFor(p)
 	if waits && (old == nil || old.attached()) {
 		return // it stays as it is until the overrides are there
 	}

@@ -286,6 +286,9 @@ func print(s *propagate.State, plan *propagate.Plan) string {
 		for _, why := range c.Because {
 			fmt.Fprintf(&b, ", %s %s", why.Code, why.Origin)
 		}
+		if c.DependsOn != "" {
+			fmt.Fprintf(&b, ", depends on %s", c.DependsOn)
+		}
 		fmt.Fprintln(&b)
 	}
 	for _, f := range plan.Findings {

@@ -71,6 +71,10 @@ func (v vector) replay(t *testing.T) {
 		if s.Refusal != nil || len(bindings) != 1 {
 			t.Fatalf("step %d: %d bindings, refusal %+v", i, len(bindings), s.Refusal)
 		}
+		again, _ := read(tree)
+		if settled := propagate.Step(s, propagate.Commit{Hash: "again", Snapshot: again}); print(&settled, nil) != print(&s, nil) {
+			t.Errorf("step %d: a second look changes something", i)
+		}
 		got, want := observed(s.ResourceBinding(bindings[0]), step.Expect.Scheduled == nil), step.Expect
 		if g, w := text(t, got), text(t, want); g != w {
 			t.Errorf("step %d of %d\n got %s\nwant %s", i, len(v.Steps), g, w)

@@ -82,6 +82,7 @@ type planCell struct {
 	Disposition propagate.Disposition `json:"disposition"`
 	Replicas    *planReplicas         `json:"replicas,omitempty"`
 	Because     []planBecause         `json:"because"`
+	DependsOn   string                `json:"dependsOn,omitempty"`
 	Change      string                `json:"change,omitempty"`
 }
 
@@ -145,7 +146,7 @@ func newPlanReport(p *propagate.Plan, base, head string, after *propagate.State)
 func (r *planReport) addCell(c propagate.Cell) {
 	cell := planCell{
 		Object:  planObject{c.APIVersion, c.Object.Kind, c.Object.Namespace, c.Object.Name},
-		Cluster: c.Cluster, Policy: c.Policy.Name, Action: c.Action, Disposition: c.Disposition, Change: c.Change,
+		Cluster: c.Cluster, Policy: c.Policy.Name, Action: c.Action, Disposition: c.Disposition, Change: c.Change, DependsOn: c.DependsOn,
 		Because: []planBecause{},
 	}
 	for _, why := range c.Because {
