@@ -2,13 +2,15 @@
 
 package propagate
 
+import "cmp"
+
 // claim is fold rule 11: a template keeps the policy that has it as long as
-// that policy exists and still matches, whatever else appears; otherwise it
-// is matched from scratch.
+// that policy exists and still matches, whatever else appears, unless one
+// preempts it; otherwise it is matched from scratch.
 func (st *step) claim(t *Template, held *PolicyRef) *Policy {
 	if held != nil {
 		if p, ok := st.next.Snapshot.Policies.Get(held.Key()); ok && p.match(t) > missed {
-			return p
+			return cmp.Or(st.preemptor(t, p), p)
 		}
 	}
 	return st.best(t)

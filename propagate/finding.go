@@ -40,6 +40,7 @@ const (
 	FindingBaseMoved        = "base-moved"
 	FindingOverrideFailed   = "override-failed"
 	FindingOwnersDisagree   = "dependency-policy-conflict"
+	FindingNoEffect         = "no-effect"
 	FindingWaits            = "waiting-for-overrides"
 	FindingUnscheduled      = "unscheduled"
 )
@@ -81,6 +82,9 @@ func (s *State) Findings() []Finding {
 		case b.Claim == nil && b.Pending != nil:
 			all = append(all, Finding{Code: FindingNoPolicy, Level: LevelCaution, Object: t.ID, Origin: t.Origin,
 				Message: fmt.Sprintf("%s matches no policy any more: its copies stay as they are and its changes wait", t.ID)})
+		case b.Claim != nil && !b.attached() && b.Active.Policy.Spec.SchedulerName != defaultScheduler:
+			all = append(all, Finding{Code: FindingUnscheduled, Level: LevelCaution, Object: t.ID, Origin: t.Origin, Policy: b.Active.Policy.Ref,
+				Message: fmt.Sprintf("%s is left to scheduler %q, which is not this one: it stays where it is", t.ID, b.Active.Policy.Spec.SchedulerName)})
 		case b.Scheduled.Reason != "" && b.Scheduled.Reason != workv1alpha2.ReasonSuccess:
 			how := "goes nowhere"
 			if len(b.Targets) > 0 {
@@ -97,6 +101,7 @@ func (s *State) Findings() []Finding {
 	}
 	for p := range snapshot.Policies.Values() {
 		all = append(all, snapshot.unknownClusters(p)...)
+		all = append(all, snapshot.withoutEffect(p)...)
 	}
 	sortFindings(all)
 	return all

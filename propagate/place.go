@@ -16,8 +16,9 @@ func (st *step) place(b, old *Binding, applied bool) {
 	if old != nil {
 		b.Targets, b.AffinityName, b.Observed, b.Scheduled = old.Targets, old.AffinityName, old.Observed, old.Scheduled
 	}
-	if !applied {
-		// A binding that no policy applies to only loses clusters.
+	if !applied || b.Active.Policy.Spec.SchedulerName != defaultScheduler {
+		// What no policy applies to, or what another scheduler is to place,
+		// only loses clusters.
 		b.Targets = st.present(b.Targets)
 		return
 	}

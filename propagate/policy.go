@@ -42,7 +42,10 @@ func NewPolicy(kind string, meta metav1.ObjectMeta, spec policyv1alpha1.Propagat
 	p.checkBehaviour(c)
 	checkPlacement(c, &p.Spec.Placement)
 	checkSuspension(c, p.Spec.Suspension)
-	p.refuseWhatIsNotBuilt(c)
+	p.checkFailover(c)
+	if s := p.Spec.ActivationPreference; s != "" {
+		c.later("spec.activationPreference")
+	}
 	if len(c.problems) > 0 {
 		return nil, c.problems
 	}
@@ -64,6 +67,7 @@ func (p *Policy) defaults() {
 	if s.ConflictResolution == "" {
 		s.ConflictResolution = policyv1alpha1.ConflictAbort
 	}
+	defaultFailover(s.Failover)
 	if s.Preemption == "" {
 		s.Preemption = policyv1alpha1.PreemptNever
 	}
@@ -99,25 +103,6 @@ func checkSuspension(c *check, s *policyv1alpha1.Suspension) {
 	}
 	if len(s.DispatchingOnClusters.ClusterNames) > 0 {
 		c.at("spec.suspension.dispatching", "spec.suspension: dispatching true holds every cluster and cannot stand beside dispatchingOnClusters.clusterNames")
-	}
-}
-
-// refuseWhatIsNotBuilt names the fields whose meaning comes later.
-func (p *Policy) refuseWhatIsNotBuilt(c *check) {
-	s, pl := &p.Spec, &p.Spec.Placement
-	for _, f := range []struct {
-		path string
-		used bool
-	}{
-		{"spec.activationPreference", s.ActivationPreference != ""},
-		{"spec.preemption", s.Preemption == policyv1alpha1.PreemptAlways},
-		{"spec.schedulerName", s.SchedulerName != defaultScheduler},
-		{"spec.failover", s.Failover != nil},
-		{"spec.placement.workloadAffinity", pl.WorkloadAffinity != nil},
-	} {
-		if f.used {
-			c.later(f.path)
-		}
 	}
 }
 

@@ -53,6 +53,35 @@ func NewSettings(in *fleetv1alpha1.FleetConfig, origin Origin, lines map[string]
 	return &Settings{Spec: s, Origin: origin}, nil
 }
 
+// gate is whether a feature gate is on in a snapshot.
+func (s *Snapshot) gate(name string) bool {
+	if s.Settings != nil {
+		if on, set := s.Settings.Spec.FeatureGates[name]; set {
+			return on
+		}
+	}
+	return Gates()[name]
+}
+
+// WithGates is the snapshot as if fairlead.yaml set these gates: what a look
+// command's flag asks for.
+func (s *Snapshot) WithGates(gates map[string]bool) *Snapshot {
+	if s == nil || len(gates) == 0 {
+		return s
+	}
+	with, settings := *s, Settings{}
+	if s.Settings != nil {
+		settings = *s.Settings
+	}
+	settings.Spec.FeatureGates = maps.Clone(settings.Spec.FeatureGates)
+	if settings.Spec.FeatureGates == nil {
+		settings.Spec.FeatureGates = map[string]bool{}
+	}
+	maps.Copy(settings.Spec.FeatureGates, gates)
+	with.Settings = &settings
+	return &with
+}
+
 // maxDelete is how many works a step may delete from a fleet of so many, and
 // whether there is a limit at all.
 func (s *Settings) maxDelete(works int) (limit int, limited bool) {

@@ -67,6 +67,7 @@ func advance(prev State, c Commit) (State, *Guard) {
 	if c.Snapshot == prev.Snapshot {
 		return st.next, nil
 	}
+	st.gates()
 	returned := st.clusters()
 	st.policies()
 	st.templates()
@@ -87,6 +88,22 @@ func (s *State) snapshot() *Snapshot {
 		return empty
 	}
 	return s.Snapshot
+}
+
+// gates has every template looked at when a gate was switched.
+func (st *step) gates() {
+	before, after := st.prev.snapshot(), st.next.Snapshot
+	if before.Settings == after.Settings {
+		return
+	}
+	for name := range Gates() {
+		if before.gate(name) == after.gate(name) {
+			continue
+		}
+		for key := range after.Templates.All() {
+			st.dirty[key] = true
+		}
+	}
 }
 
 // clusters notes which clusters came back, and has every binding looked at

@@ -21,10 +21,13 @@ type History struct {
 	path     string
 	renderer *render.Renderer
 
+	// Gates are feature gates that a look command sets over the fleet's own.
+	Gates map[string]bool
 	// Renders counts the units that were rendered.
 	Renders int
 
 	last reading // of the commit that was read last
+	gate struct{ plain, gated *propagate.Snapshot }
 	good reading // the last one that could be rendered: the next builds on it
 }
 
@@ -105,8 +108,19 @@ func (h *History) Read(c *source.Commit) (propagate.Commit, error) {
 		in.Problems = h.last.problems
 		return in, nil
 	}
-	in.Snapshot = h.last.build.Snapshot
+	in.Snapshot = h.gated(h.last.build.Snapshot)
 	return in, nil
+}
+
+// gated is a snapshot with the gates of a look command; the same for the same.
+func (h *History) gated(s *propagate.Snapshot) *propagate.Snapshot {
+	if len(h.Gates) == 0 {
+		return s
+	}
+	if h.gate.plain != s {
+		h.gate.plain, h.gate.gated = s, s.WithGates(h.Gates)
+	}
+	return h.gate.gated
 }
 
 // render reads a tree that is not the last one again, on top of the last good

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/fluxcd/pkg/runtime/features"
 	"github.com/spf13/cobra"
@@ -85,12 +86,14 @@ type lookFlags struct {
 	fleetFlags
 	since string
 	gates features.FeatureGates
+	flags *pflag.FlagSet
 }
 
 func (f *lookFlags) bind(flags *pflag.FlagSet) {
 	f.fleetFlags.bind(flags)
 	flags.StringVar(&f.since, "since", "", "commit that the fold begins at (default: the one with the trailer Fairlead-Begin, or the root)")
 	f.gates.BindFlags(flags)
+	f.flags = flags
 }
 
 // look is an opened fleet.
@@ -108,7 +111,9 @@ func (f *lookFlags) open(ctx context.Context) (*look, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &look{repo: repo, history: reconcile.NewHistory(repo, f.path), since: f.since}, nil
+	l := &look{repo: repo, history: reconcile.NewHistory(repo, f.path), since: f.since}
+	l.history.Gates = f.setGates()
+	return l, nil
 }
 
 // checkGates refuses gates that do not exist, and those whose meaning comes
@@ -123,6 +128,18 @@ func (f *lookFlags) checkGates() error {
 		}
 	}
 	return nil
+}
+
+// setGates are the gates that the flag names, and no others.
+func (f *lookFlags) setGates() map[string]bool {
+	set := map[string]bool{}
+	for pair := range strings.SplitSeq(f.flags.Lookup("feature-gates").Value.String(), ",") {
+		name, _, named := strings.Cut(strings.TrimSpace(pair), "=")
+		if on, err := features.Enabled(name); named && err == nil {
+			set[name] = on
+		}
+	}
+	return set
 }
 
 // resolve is the commit of a revision, or of the default branch.
