@@ -2,20 +2,51 @@
 
 package propagate
 
-import workv1alpha2 "github.com/fairlead/fairlead/api/work/v1alpha2"
+import (
+	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
+	workv1alpha2 "github.com/fairlead/fairlead/api/work/v1alpha2"
+)
 
-// activate is fold rule 13: under a policy that does not delay, the template
-// and the policy are in effect as they stand. Without a claim the binding
-// keeps what was active (decision 23), and waits once git says otherwise.
-func (st *step) activate(old *Binding, t *Template, p *Policy) (*Active, *Pending) {
-	if p == nil {
-		return old.Active, st.waiting(old, t)
+// AnnotationActivate on a policy forces it into effect: a change of its value
+// in a commit counts as an update of every template that the policy claims
+// (decision 15).
+const AnnotationActivate = "fairlead.dev/activate"
+
+// activates is fold rule 13: a template's content and a policy's delayed
+// fields become active when the template changes, when the policy does not
+// delay, or when it is activated on purpose.
+func (st *step) activates(v verdict) bool {
+	switch {
+	case v.policy == nil || st.next.Snapshot.waitsFor(v.policy):
+		return false
+	case v.touched || st.onPurpose(v.policy):
+		return true
+	case v.policy.lazy():
+		// What changed while nothing matched does not count for it.
+		return false
+	case st.next.Snapshot.gate(GateStaticPolicy):
+		return v.taken
 	}
+	return true
+}
+
+func (p *Policy) lazy() bool { return p.Spec.ActivationPreference == policyv1alpha1.LazyActivation }
+
+// onPurpose is whether a policy is activated in this step: its annotation
+// appears or changes. One that comes with the policy does not count, nor does
+// its removal.
+func (st *step) onPurpose(p *Policy) bool {
+	was, ok := st.prev.snapshot().Policies.Get(p.Ref.Key())
+	return ok && p.Activate != "" && p.Activate != was.Activate
+}
+
+// activate puts a template and a policy into effect. What did not change keeps
+// the commit that brought it.
+func (st *step) activate(old *Binding, t *Template, p *Policy) *Active {
 	next := &Active{Template: t, TemplateCommit: st.commit.Hash, Policy: p, PolicyCommit: st.commit.Hash}
-	if old == nil || old.Active == nil {
-		return next, nil
+	if old == nil {
+		return next
 	}
-	// What did not change keeps the commit that brought it.
 	was := old.Active
 	if was.Template.Digest == t.Digest && was.Template.APIVersion == t.APIVersion {
 		next.Template, next.TemplateCommit = was.Template, was.TemplateCommit
@@ -24,19 +55,42 @@ func (st *step) activate(old *Binding, t *Template, p *Policy) (*Active, *Pendin
 		next.Policy, next.PolicyCommit = was.Policy, was.PolicyCommit
 	}
 	if *next == *was {
-		return was, nil
+		return was
 	}
-	return next, nil
+	return next
 }
 
-// waiting is an unclaimed template's: pending as soon as its content is not
-// the active one any more.
-func (st *step) waiting(old *Binding, t *Template) *Pending {
+// pending is what waits once everything that may be active is: nil when what
+// git says and what is in effect are the same.
+func (st *step) pending(b, old *Binding, t *Template, v verdict) *Pending {
+	reason := st.waitingReason(b, t, v)
 	switch {
-	case old.Active.Template.Update == t.Update:
+	case reason == "":
 		return nil
-	case old.Pending != nil:
+	case old != nil && old.Pending != nil && old.Pending.Reason == reason:
 		return old.Pending
 	}
-	return &Pending{Reason: workv1alpha2.ReasonNoMatchingPolicy, Since: st.commit.Hash}
+	return &Pending{Reason: reason, Since: st.commit.Hash}
+}
+
+func (st *step) waitingReason(b *Binding, t *Template, v verdict) string {
+	changed := b.Active.Template.Update != t.Update
+	claimer := v.policy
+	if claimer == nil {
+		claimer = v.winner
+	}
+	switch {
+	case claimer == nil && changed:
+		return workv1alpha2.ReasonNoMatchingPolicy
+	case claimer == nil:
+		return ""
+	case st.next.Snapshot.waitsFor(claimer) && (changed || b.Active.Policy.Delayed != claimer.Delayed):
+		return workv1alpha2.ReasonDependentOverridesMissing
+	case b.Active.Policy.Delayed == claimer.Delayed && !changed && !b.attached():
+		// An equal copy under another name, or an edit that was reverted.
+		return ""
+	case claimer.lazy():
+		return workv1alpha2.ReasonLazyPolicyPending
+	}
+	return workv1alpha2.ReasonStaticPolicyPending
 }

@@ -37,19 +37,70 @@ func (b *Brakes) Hold(cluster string) bool {
 // Keeps is whether an object that is not wanted any more is left running.
 func (b *Brakes) Keeps() bool { return b.Preserve != nil && *b.Preserve }
 
-// brakes are the claiming policy's; without a claim the last ones stay.
-func brakes(old *Binding, p *Policy) *Brakes {
+// brakes are the claiming policy's. An edit of them acts in its step, pending
+// or not. When the claim moves to a policy that stays pending, the old ones
+// stay and its own are added; without a claim the last ones stay, and under
+// StaticPolicy those of the policy that would win apply, so that a hold can
+// always be lifted.
+func (st *step) brakes(old *Binding, v verdict, activated bool) *Brakes {
+	p := v.policy
+	if p == nil {
+		p = v.winner
+	}
 	switch {
 	case p == nil && old == nil:
 		return &Brakes{}
 	case p == nil:
 		return old.Brakes
+	case old == nil || activated || v.policy == nil || st.brakesEdited(p):
+		return keepEqual(old, brakesOf(p))
+	case v.taken:
+		return keepEqual(old, old.Brakes.with(brakesOf(p)))
 	}
-	now := brakesOf(p)
-	if old != nil && digestJSON(old.Brakes) == p.Brakes {
+	return old.Brakes
+}
+
+// brakesEdited is whether this step edits a policy's brakes.
+func (st *step) brakesEdited(p *Policy) bool {
+	was, ok := st.prev.snapshot().Policies.Get(p.Ref.Key())
+	return ok && was.Brakes != p.Brakes
+}
+
+// keepEqual keeps the old value of equal brakes.
+func keepEqual(old *Binding, b *Brakes) *Brakes {
+	if old != nil && digestJSON(old.Brakes) == digestJSON(b) {
 		return old.Brakes
 	}
-	return now
+	return b
+}
+
+// with holds what either holds, and keeps what either keeps.
+func (b *Brakes) with(o *Brakes) *Brakes {
+	both := &Brakes{Suspension: b.Suspension, Preserve: b.Preserve}
+	if o.Keeps() {
+		both.Preserve = o.Preserve
+	}
+	switch {
+	case o.Suspension == nil:
+	case b.Suspension == nil, o.all():
+		both.Suspension = o.Suspension
+	case !b.all():
+		names := append(b.names(), o.names()...)
+		slices.Sort(names)
+		both.Suspension = &policyv1alpha1.Suspension{DispatchingOnClusters: &policyv1alpha1.SuspendClusters{ClusterNames: slices.Compact(names)}}
+	}
+	return both
+}
+
+func (b *Brakes) all() bool {
+	return b.Suspension != nil && b.Suspension.Dispatching != nil && *b.Suspension.Dispatching
+}
+
+func (b *Brakes) names() []string {
+	if b.Suspension == nil || b.Suspension.DispatchingOnClusters == nil {
+		return nil
+	}
+	return slices.Clone(b.Suspension.DispatchingOnClusters.ClusterNames)
 }
 
 // brakesOfRemoved are those that the binding of a removed template would have
@@ -60,5 +111,6 @@ func (st *step) brakesOfRemoved(old *Binding, t *Template) *Brakes {
 			return old.Brakes
 		}
 	}
-	return brakes(old, st.claim(t, old.Claim))
+	v := st.claim(old, t)
+	return st.brakes(old, v, st.activates(v))
 }

@@ -4,16 +4,80 @@ package propagate
 
 import "cmp"
 
+// verdict is what a step says about who has a template.
+type verdict struct {
+	// policy claims the template; nil when none does.
+	policy *Policy
+	// winner would claim it on its next update; nil when it has a policy.
+	winner *Policy
+	// taken says that policy takes what it did not have before this step.
+	taken bool
+	// touched says that the template was created or updated in this step, or
+	// that its labels left its policy, which is an update of it.
+	touched bool
+}
+
 // claim is fold rule 11: a template keeps the policy that has it as long as
 // that policy exists and still matches, whatever else appears, unless one
-// preempts it; otherwise it is matched from scratch.
-func (st *step) claim(t *Template, held *PolicyRef) *Policy {
-	if held != nil {
-		if p, ok := st.next.Snapshot.Policies.Get(held.Key()); ok && p.match(t) > missed {
-			return cmp.Or(st.preemptor(t, p), p)
-		}
+// preempts it; otherwise it is matched from scratch. Under StaticPolicy a
+// claim is only taken over when the template changes (rule 14).
+func (st *step) claim(old *Binding, t *Template) verdict {
+	held := old.claim()
+	v := verdict{touched: st.touched(t, held)}
+	v.policy = st.holder(t, held)
+	switch {
+	case st.next.Snapshot.gate(GateStaticPolicy):
+		st.claimStatic(&v, old, t)
+	case v.policy != nil:
+		v.policy = cmp.Or(st.preemptor(t, v.policy), v.policy)
+	default:
+		v.policy = st.best(t)
 	}
-	return st.best(t)
+	v.taken = v.policy != nil && (held == nil || *held != v.policy.Ref)
+	return v
+}
+
+// claimStatic: on an update the best policy wins, whoever had the template. One
+// that waits unclaimed is taken by a policy that appears only if it changed
+// while nothing matched, or if that policy is activated on purpose.
+func (st *step) claimStatic(v *verdict, old *Binding, t *Template) {
+	if v.touched {
+		v.policy = st.best(t)
+		return
+	}
+	if v.policy != nil {
+		return
+	}
+	winner := st.best(t)
+	if winner != nil && (old == nil || old.Unmatched || st.onPurpose(winner)) {
+		v.policy = winner
+		return
+	}
+	v.winner = winner
+}
+
+// holder is the policy that has the template, if it still may.
+func (st *step) holder(t *Template, held *PolicyRef) *Policy {
+	if held == nil {
+		return nil
+	}
+	if p, ok := st.next.Snapshot.Policies.Get(held.Key()); ok && p.match(t) > missed {
+		return p
+	}
+	return nil
+}
+
+// touched is whether a step creates or updates a template (decision 1).
+func (st *step) touched(t *Template, held *PolicyRef) bool {
+	was := st.prev.snapshot().Templates.At(t.Key())
+	if was == nil || was.Update != t.Update {
+		return true
+	}
+	if held == nil {
+		return false
+	}
+	p, ok := st.next.Snapshot.Policies.Get(held.Key())
+	return ok && p.match(was) > missed && p.match(t) == missed
 }
 
 // best is digest §2.3: among the policies of the template's namespace, and

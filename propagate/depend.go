@@ -308,7 +308,7 @@ func (b *Binding) attached() bool {
 // has its current content in every step (fold rule 13).
 func (st *step) attach(old *Binding, t *Template, policy *Policy, preserve bool) *Binding {
 	b := &Binding{ID: t.ID, Brakes: &Brakes{Preserve: &preserve}}
-	b.Active, _ = st.activate(old, t, policy)
+	b.Active = st.activate(old, t, policy)
 	return b
 }
 

@@ -41,6 +41,7 @@ const (
 	FindingOverrideFailed   = "override-failed"
 	FindingOwnersDisagree   = "dependency-policy-conflict"
 	FindingNoEffect         = "no-effect"
+	FindingNotActivated     = "lazy-not-activated"
 	FindingWaits            = "waiting-for-overrides"
 	FindingUnscheduled      = "unscheduled"
 )
@@ -79,7 +80,7 @@ func (s *State) Findings() []Finding {
 		case b == nil:
 			all = append(all, Finding{Code: FindingNoPolicy, Level: LevelCaution, Object: t.ID, Origin: t.Origin,
 				Message: fmt.Sprintf("%s waits: no policy matches it", t.ID)})
-		case b.Claim == nil && b.Pending != nil:
+		case b.Claim == nil && b.Pending != nil && b.Pending.Reason == workv1alpha2.ReasonNoMatchingPolicy:
 			all = append(all, Finding{Code: FindingNoPolicy, Level: LevelCaution, Object: t.ID, Origin: t.Origin,
 				Message: fmt.Sprintf("%s matches no policy any more: its copies stay as they are and its changes wait", t.ID)})
 		case b.Claim != nil && !b.attached() && b.Active.Policy.Spec.SchedulerName != defaultScheduler:
@@ -94,12 +95,20 @@ func (s *State) Findings() []Finding {
 				Message: fmt.Sprintf("%s %s: %s", t.ID, how, b.Scheduled.Message)})
 		}
 	}
+	waiting := map[PolicyRef]int{}
 	for b := range s.Bindings.Values() {
+		if b.Pending != nil && b.Claim != nil {
+			waiting[*b.Claim]++
+		}
 		if b.attached() {
 			all = append(all, s.ownersDisagree(b)...)
 		}
 	}
 	for p := range snapshot.Policies.Values() {
+		if n := waiting[p.Ref]; n > 0 {
+			all = append(all, Finding{Code: FindingNotActivated, Level: LevelCaution, Policy: p.Ref, Origin: p.Origin,
+				Message: fmt.Sprintf("%s waits for the next change of %s, or to be activated", p.Ref, count(n, "template"))})
+		}
 		all = append(all, snapshot.unknownClusters(p)...)
 		all = append(all, snapshot.withoutEffect(p)...)
 	}

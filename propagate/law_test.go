@@ -80,12 +80,14 @@ func (h *randomHistory) grow(t *rapid.T) {
 
 // edit changes one thing and says of which kind it is.
 func (h *randomHistory) edit(t *rapid.T) string {
-	kind := rapid.SampledFrom([]string{"template", "template", "policy", "policy", "brakes", "drop-template", "drop-policy", "drop-cluster", "cluster", "config", "drop-config", "broken", "nothing"}).Draw(t, "edit")
+	kind := rapid.SampledFrom([]string{"template", "template", "policy", "policy", "brakes", "drop-template", "drop-policy", "drop-cluster", "cluster", "config", "drop-config", "gate", "broken", "nothing"}).Draw(t, "edit")
 	switch kind {
 	case "template":
 		h.template(t, rapid.SampledFrom(lawTemplates).Draw(t, "template"))
 	case "config":
 		h.config(t, rapid.SampledFrom(lawConfigs).Draw(t, "config"))
+	case "gate":
+		h.tree["fairlead.yaml"] = fmt.Sprintf("apiVersion: fairlead.dev/v1alpha1\nkind: FleetConfig\nspec: {featureGates: {StaticPolicy: %v}}\n", rapid.Bool().Draw(t, "static"))
 	case "drop-config":
 		delete(h.tree, "d-"+rapid.SampledFrom(lawConfigs).Draw(t, "config")+".yaml")
 	case "drop-template":
@@ -131,6 +133,7 @@ func (h *randomHistory) policy(t *rapid.T, name string) {
 		"", "  suspension: {dispatching: true}\n", "  suspension: {dispatchingOnClusters: {clusterNames: [m2]}}\n", "  preserveResourcesOnDeletion: true\n",
 	}).Draw(t, "brakes")
 	brakes += rapid.SampledFrom([]string{"", "  propagateDeps: true\n"}).Draw(t, "deps")
+	brakes += rapid.SampledFrom([]string{"", "", "  activationPreference: Lazy\n"}).Draw(t, "activation")
 	h.tree["p-"+name+".yaml"] = fmt.Sprintf("apiVersion: policy.karmada.io/v1alpha1\nkind: PropagationPolicy\nmetadata: {name: %s, namespace: default}\nspec:\n  priority: %d\n  resourceSelectors:\n  - {apiVersion: apps/v1, kind: Deployment%s}\n%s%s",
 		name, rapid.IntRange(0, 2).Draw(t, "priority"), selector, placement, brakes)
 }
@@ -161,6 +164,9 @@ func (h *randomHistory) laws(t *rapid.T, kind string, before, after *propagate.S
 	}
 	if works != after.Works {
 		t.Fatalf("%d works are counted as %d\n%s", works, after.Works, h)
+	}
+	if kind == "policy" || kind == "drop-policy" {
+		h.noSurprise(t, before, after)
 	}
 	if kind == "drop-policy" || kind == "nothing" {
 		h.noSideDelete(t, before, after)
@@ -206,6 +212,32 @@ func (h *randomHistory) binding(t *rapid.T, was, is *propagate.Binding, s *propa
 	}
 }
 
+// noSurprise: under StaticPolicy a change of policies alone changes no content
+// and no target of what is in effect, except of templates that changed while
+// nothing matched them.
+func (h *randomHistory) noSurprise(t *rapid.T, before, after *propagate.State) {
+	if before.Snapshot == nil || before.Snapshot.Settings == nil || !before.Snapshot.Settings.Spec.FeatureGates[propagate.GateStaticPolicy] {
+		return
+	}
+	for b := range before.Bindings.Values() {
+		if b.Unmatched || b.Kind != "Deployment" {
+			continue
+		}
+		now := after.Bindings.At(b.Key())
+		if now == nil && len(b.Works) == 0 {
+			continue // it waited for a policy that is gone
+		}
+		if now == nil || len(now.Works) != len(b.Works) {
+			t.Fatalf("no surprise: %s moved\n%s", b.ID, h)
+		}
+		for i := range b.Works {
+			if b.Works[i].Cluster != now.Works[i].Cluster || b.Works[i].Want.Digest != now.Works[i].Want.Digest {
+				t.Fatalf("no surprise: %s changes on %s\n%s", b.ID, b.Works[i].Cluster, h)
+			}
+		}
+	}
+}
+
 // dependency: what a workload needs stands or waits beside it, and is held
 // only where every one that needs it is.
 func (h *randomHistory) dependency(t *rapid.T, is *propagate.Binding, s *propagate.State) {
@@ -244,6 +276,9 @@ func (h *randomHistory) noSideDelete(t *rapid.T, before, after *propagate.State)
 			continue // what its owner takes along follows the owner's new policy
 		}
 		now := after.Bindings.At(b.Key())
+		if now == nil && len(b.Works) == 0 {
+			continue // it waited for a policy that is gone
+		}
 		if now == nil {
 			t.Fatalf("no side delete: %s is gone\n%s", b.ID, h)
 		}

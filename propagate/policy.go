@@ -24,9 +24,11 @@ func NewPolicy(kind string, meta metav1.ObjectMeta, spec policyv1alpha1.Propagat
 	p := &Policy{
 		Ref:    PolicyRef{meta.Namespace, meta.Name},
 		Labels: meta.Labels,
-		Spec:   *spec.DeepCopy(),
-		Origin: origin,
-		Lines:  lines,
+
+		Activate: meta.Annotations[AnnotationActivate],
+		Spec:     *spec.DeepCopy(),
+		Origin:   origin,
+		Lines:    lines,
 	}
 	switch {
 	case kind == policyv1alpha1.KindClusterPropagationPolicy:
@@ -43,9 +45,6 @@ func NewPolicy(kind string, meta metav1.ObjectMeta, spec policyv1alpha1.Propagat
 	checkPlacement(c, &p.Spec.Placement)
 	checkSuspension(c, p.Spec.Suspension)
 	p.checkFailover(c)
-	if s := p.Spec.ActivationPreference; s != "" {
-		c.later("spec.activationPreference")
-	}
 	if len(c.problems) > 0 {
 		return nil, c.problems
 	}

@@ -22,6 +22,7 @@ type BindingRecord struct {
 	Delayed        Digest           `json:"delayed"`
 	PolicyCommit   string           `json:"policyCommit"`
 	Pending        *Pending         `json:"pending,omitempty"`
+	Unmatched      bool             `json:"unmatched,omitempty"`
 	Brakes         *Brakes          `json:"brakes"`
 	Targets        []schedule.Share `json:"targets,omitempty"`
 	Requires       []ID             `json:"requires,omitempty"`
@@ -78,6 +79,7 @@ func (b *Binding) Record() BindingRecord {
 		Delayed:        b.Active.Policy.Delayed,
 		PolicyCommit:   b.Active.PolicyCommit,
 		Pending:        b.Pending,
+		Unmatched:      b.Unmatched,
 		Brakes:         b.Brakes,
 		Targets:        b.Targets,
 		Requires:       b.Requires,
@@ -195,7 +197,7 @@ func (s *Saved) restore(id ID, r BindingRecord, snapshots map[string]*Snapshot, 
 		return nil, err
 	}
 	b := &Binding{
-		ID: id, Claim: r.Claim, Pending: r.Pending, Brakes: r.Brakes, Targets: r.Targets, Requires: r.Requires, Scheduled: r.Scheduled,
+		ID: id, Claim: r.Claim, Pending: r.Pending, Unmatched: r.Unmatched, Brakes: r.Brakes, Targets: r.Targets, Requires: r.Requires, Scheduled: r.Scheduled,
 		AffinityName: r.AffinityName, Observed: r.Observed,
 		Active: &Active{Template: template, TemplateCommit: r.TemplateCommit, Policy: policy, PolicyCommit: r.PolicyCommit},
 		Works:  make([]Work, 0, len(r.Works)),

@@ -34,7 +34,7 @@ func NewSettings(in *fleetv1alpha1.FleetConfig, origin Origin, lines map[string]
 		switch _, ok := known[name]; {
 		case !ok:
 			c.at(path, "unknown feature gate %q; known: %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
-		case name != GatePreemption && s.FeatureGates[name]:
+		case name == GateFailover && s.FeatureGates[name]:
 			c.later(path)
 		}
 	}

@@ -97,7 +97,9 @@ type Policy struct {
 	Ref    PolicyRef
 	Labels map[string]string
 	Spec   policyv1alpha1.PropagationSpec
-	Origin Origin
+	// Activate is the annotation that forces the policy into effect.
+	Activate string
+	Origin   Origin
 	// Lines are the lines of the fields that a decision can point at, by path
 	// ("spec.suspension"), and stand in Origin.File.
 	Lines map[string]int

@@ -279,38 +279,54 @@ func (st *step) bind(key string) {
 		st.remove(old, on)
 		return
 	}
-	p := st.claim(t, old.claim())
-	if p == nil && (old == nil || old.attached()) {
-		if len(on) == 0 {
-			st.unbind(old)
-			return // it waits for a policy
-		}
-		b := st.attach(old, t, attached, preserve)
-		st.works(b, old, on)
-		st.replace(old, b, preserve || old != nil && st.keeps(old))
+	v := st.claim(old, t)
+	activated := st.activates(v)
+	if !activated && (old == nil || old.attached()) {
+		st.bindInactive(old, t, v, on, attached, preserve)
 		return
 	}
-	waits := p != nil && st.next.Snapshot.waitsFor(p)
-	if waits && (old == nil || old.attached()) {
-		return // it stays as it is until the overrides are there
-	}
 
-	b := &Binding{ID: t.ID}
-	if p != nil {
-		b.Claim = &p.Ref
+	b := &Binding{ID: t.ID, Claim: v.ref(), Unmatched: v.policy == nil && (v.touched || old.Unmatched)}
+	b.Brakes = st.brakes(old, v, activated)
+	if activated {
+		b.Active = st.activate(old, t, v.policy)
+	} else {
+		b.Active = old.Active
 	}
-	b.Brakes = brakes(old, p)
-	if waits {
-		p = nil
-	}
-	b.Active, b.Pending = st.activate(old, t, p)
-	if waits && b.Pending != nil {
-		b.Pending.Reason = workv1alpha2.ReasonDependentOverridesMissing
-	}
-	st.place(b, old, p != nil)
+	b.Pending = st.pending(b, old, t, v)
+	st.place(b, old, v.policy != nil)
 	b.Requires = b.requires()
 	st.works(b, old, on)
 	st.replace(old, b, b.Brakes.Keeps())
+}
+
+// bindInactive decides about a template that was never active on its own: it
+// goes where its owners need it, with its current content, or it waits.
+func (st *step) bindInactive(old *Binding, t *Template, v verdict, on map[string]attachment, attached *Policy, preserve bool) {
+	if len(on) == 0 && (v.policy == nil || st.next.Snapshot.waitsFor(v.policy)) {
+		st.unbind(old)
+		return // it waits for a policy
+	}
+	b := st.attach(old, t, attached, preserve)
+	if v.policy != nil {
+		// The policy that claims it counts as one of those that need it.
+		b.Claim = v.ref()
+		b.Brakes = b.Brakes.with(brakesOf(v.policy))
+		b.Pending = st.pending(b, old, t, v)
+		for cluster, a := range on {
+			on[cluster] = attachment{held: a.held && brakesOf(v.policy).Hold(cluster)}
+		}
+	}
+	st.works(b, old, on)
+	st.replace(old, b, b.Brakes.Keeps() || old != nil && st.keeps(old))
+}
+
+// ref names the claiming policy, nil without one.
+func (v verdict) ref() *PolicyRef {
+	if v.policy == nil {
+		return nil
+	}
+	return &v.policy.Ref
 }
 
 // replace puts a binding in the place of an older one, if any, and accounts

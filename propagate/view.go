@@ -114,6 +114,8 @@ func (s *State) activated(b *Binding) workv1alpha1.Condition {
 		Message: "The policy and the template are in effect as they stand in git.",
 	}
 	switch {
+	case b.Pending != nil && b.Claim == nil && b.Pending.Reason == workv1alpha2.ReasonStaticPolicyPending:
+		c.Message = fmt.Sprintf("Nobody claims the template until it changes; it stays as %s activated it since %s.", b.Active.Policy.Ref, short(b.Pending.Since))
 	case b.Pending != nil && b.Claim == nil:
 		c.Message = fmt.Sprintf("No policy matches the template; it stays as %s activated it, and its changes wait since %s.", b.Active.Policy.Ref, short(b.Pending.Since))
 	case b.Pending != nil:

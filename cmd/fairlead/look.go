@@ -122,7 +122,7 @@ func (f *lookFlags) checkGates() error {
 	if err := f.gates.SupportedFeatures(propagate.Gates()); err != nil {
 		return &usageError{err}
 	}
-	for _, gate := range []string{propagate.GateStaticPolicy, propagate.GateFailover} {
+	for _, gate := range []string{propagate.GateFailover} {
 		if on, err := features.Enabled(gate); err == nil && on {
 			return usagef("not supported yet: feature gate %s", gate)
 		}
