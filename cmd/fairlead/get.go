@@ -73,22 +73,11 @@ func (f *getFlags) get(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return usagef("-l: %w", err)
 	}
-	l, err := f.open(cmd.Context())
-	if err != nil {
-		return err
-	}
-	head, err := l.resolve(f.ref)
-	if err != nil {
-		return err
-	}
-	state, err := l.at(head)
+	head, state, err := f.folded(cmd.Context())
 	if err != nil {
 		return err
 	}
 	warnRefused(cmd.ErrOrStderr(), &state)
-	if state.Snapshot == nil {
-		state.Snapshot = &propagate.Snapshot{}
-	}
 	v := &view{state: &state, selector: selector, onlyClusters: f.clusters}
 	if !f.allNamespaces {
 		v.namespace = f.namespace

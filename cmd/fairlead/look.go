@@ -116,6 +116,22 @@ func (f *lookFlags) open(ctx context.Context) (*look, error) {
 	return l, nil
 }
 
+// folded opens the fleet and folds its history up to --ref.
+func (f *lookFlags) folded(ctx context.Context) (head string, state propagate.State, err error) {
+	l, err := f.open(ctx)
+	if err != nil {
+		return "", state, err
+	}
+	if head, err = l.resolve(f.ref); err != nil {
+		return "", state, err
+	}
+	state, err = l.at(head)
+	if state.Snapshot == nil {
+		state.Snapshot = &propagate.Snapshot{}
+	}
+	return head, state, err
+}
+
 // checkGates refuses gates that do not exist, and those whose meaning comes
 // later.
 func (f *lookFlags) checkGates() error {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-
-	"github.com/fairlead/fairlead/propagate"
 )
 
 func newValidate() *cobra.Command {
@@ -26,15 +24,7 @@ It exits 1 when the commit would be refused or held.`,
 }
 
 func (f *lookFlags) validate(cmd *cobra.Command) error {
-	l, err := f.open(cmd.Context())
-	if err != nil {
-		return err
-	}
-	head, err := l.resolve(f.ref)
-	if err != nil {
-		return err
-	}
-	state, err := l.at(head)
+	head, state, err := f.folded(cmd.Context())
 	if err != nil {
 		return err
 	}
@@ -58,9 +48,6 @@ func (f *lookFlags) validate(cmd *cobra.Command) error {
 		fmt.Fprintf(out, "%s [%s %s]\n", finding, finding.Level, finding.Code)
 	}
 	s := state.Snapshot
-	if s == nil {
-		s = &propagate.Snapshot{}
-	}
 	fmt.Fprintf(stderr, "commit %s is valid: %s, %s, %s, %s\n", short(head), count(s.Clusters.Len(), "cluster"),
 		count(s.Policies.Len(), "polic"), count(s.Templates.Len(), "template"), count(len(findings), "finding"))
 	return nil
