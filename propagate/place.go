@@ -50,7 +50,7 @@ func (st *step) mustSchedule(b, old *Binding, wanted int64, workload bool) bool 
 		return true
 	case !workload || !placement.Divided():
 		// Not whenever it is looked at: with regions a second look can move it.
-		return st.membersChanged || old.Active != b.Active || st.definitionMoved(b.Active.Template) ||
+		return st.concerned(b) || old.Active != b.Active || st.definitionMoved(b.Active.Template) ||
 			old.Claim == nil || st.prev.snapshot().waitsFor(b.Active.Policy)
 	case !placement.Same(old.Active.Policy.placement, old.AffinityName):
 		return true
@@ -62,6 +62,14 @@ func (st *step) mustSchedule(b, old *Binding, wanted int64, workload bool) bool 
 		placed += t.Count
 	}
 	return placed != wanted
+}
+
+// concerned is whether a cluster changed that the placement looks at, or that
+// has a target.
+func (st *step) concerned(b *Binding) bool {
+	return len(st.present(b.Targets)) != len(b.Targets) || slices.ContainsFunc(st.changed, func(c *schedule.Cluster) bool {
+		return b.Active.Policy.placement.Concerns(c, b.AffinityName)
+	})
 }
 
 // present are the targets whose cluster is in the fleet.

@@ -78,7 +78,8 @@ func replicaField(gk schema.GroupKind) string {
 // requirements are what a pod asks of a cluster (digest §3.3), nil when that
 // is nothing.
 func requirements(object map[string]any, path []string) *workv1alpha2.ReplicaRequirements {
-	raw, ok, _ := unstructured.NestedMap(object, path...)
+	field, _, _ := unstructured.NestedFieldNoCopy(object, path...)
+	raw, ok := field.(map[string]any)
 	if !ok {
 		return nil
 	}

@@ -52,10 +52,11 @@ type step struct {
 	next   State
 	dirty  map[string]bool // templates to look at, by ID.Key()
 	kept   map[string]bool // what owners that go leave running, by ID.Key()
-	// membersChanged says that more changed about the clusters than their room.
-	membersChanged bool
-	deletions      []Deletion
-	emptyUnits     []string
+	// changed are clusters, before and after, about which more changed than
+	// their room.
+	changed    []*schedule.Cluster
+	deletions  []Deletion
+	emptyUnits []string
 }
 
 type absences = ordered.Map[*Absence]
@@ -112,25 +113,31 @@ func (st *step) gates() {
 // (digest §3.6).
 func (st *step) clusters() (returned map[string]bool) {
 	before, after := st.prev.snapshot().Clusters, st.next.Snapshot.Clusters
-	changed, observed := false, false
+	observed := false
 	returned = map[string]bool{}
 	for d := range ordered.Diff(before, after) {
-		changed = changed || !d.Had || !d.Has || !sameMember(d.Before, d.After)
-		observed = observed || !changed && !reflect.DeepEqual(d.Before.Status, d.After.Status)
+		if d.Had && d.Has && sameMember(d.Before, d.After) {
+			observed = observed || !reflect.DeepEqual(d.Before.Status, d.After.Status)
+			continue
+		}
+		for _, c := range []*Cluster{d.Before, d.After} {
+			if c != nil {
+				st.changed = append(st.changed, c.placed)
+			}
+		}
 		if !d.Had {
 			returned[d.Key] = true
 		}
 	}
-	if !changed && !observed {
+	if len(st.changed) == 0 && !observed {
 		return nil
 	}
-	st.membersChanged = changed
 	st.next.index.clusters = make([]*schedule.Cluster, 0, after.Len())
 	for c := range after.Values() {
 		st.next.index.clusters = append(st.next.index.clusters, c.placed)
 	}
 	for key, b := range st.prev.Bindings.All() {
-		if changed || b.Scheduled.Reason != workv1alpha2.ReasonSuccess {
+		if len(st.changed) > 0 || b.Scheduled.Reason != workv1alpha2.ReasonSuccess {
 			st.dirty[key] = true
 		}
 	}

@@ -147,6 +147,13 @@ func (g *group) tier(c *Cluster, workload bool) (tier int, ok bool) {
 	return 0, false
 }
 
+// Concerns is whether a change of this cluster can matter while the group is
+// in use: the scheduler only looks at the clusters of that group.
+func (p *Placement) Concerns(c *Cluster, group string) bool {
+	_, ok := p.groups[p.start(Request{Affinity: group})].tier(c, true)
+	return ok
+}
+
 // term is the affinity group of that name, nil when there is none.
 func (p *Placement) term(name string) *policyv1alpha1.ClusterAffinityTerm {
 	for i := range p.ClusterAffinities {

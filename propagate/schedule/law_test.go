@@ -216,7 +216,7 @@ func TestSearchEqualsLookingAtAll(t *testing.T) {
 			region:  limits{rapid.IntRange(1, 4).Draw(t, "min regions"), rapid.IntRange(4, 8).Draw(t, "max regions")},
 			cluster: limits{min: rapid.IntRange(0, 9).Draw(t, "min clusters")},
 		}
-		for i := range rapid.IntRange(1, 8).Draw(t, "regions") {
+		for i := range rapid.IntRange(1, 9).Draw(t, "regions") {
 			s.regions = append(s.regions, region{
 				name:     string(rune('a' + i)),
 				clusters: make([]candidate, rapid.IntRange(1, 4).Draw(t, "clusters")),
@@ -269,4 +269,16 @@ func lookAtAll(s *search) []int {
 		}
 	}
 	return chosen
+}
+
+// A placement cannot make a commit take for ever: there are more sets of these
+// regions than could be looked at.
+func TestSearchOfManyRegions(t *testing.T) {
+	s := search{region: limits{30, 60}, cluster: limits{min: 200}}
+	for i := range 100 {
+		s.regions = append(s.regions, region{name: fmt.Sprintf("r%03d", i), clusters: make([]candidate, 1+i%7), score: int64(i * 7919 % 1000)})
+	}
+	if set := s.best(); len(set) < 30 {
+		t.Fatalf("got %v", set)
+	}
 }

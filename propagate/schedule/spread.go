@@ -241,106 +241,98 @@ func (t *try) regionScore(clusters []candidate) int64 {
 	return scoreUnit*target + score/int64(visited)
 }
 
-// search finds the best set of regions. Sets are looked at in the order of
-// the regions, and a set that is large enough is not made larger.
+// search finds the best set of regions. Sets are met in the order of the
+// regions, and a set that is large enough is not made larger.
 type search struct {
 	regions         []region
 	region, cluster limits
-	// most has for the regions from i on the greatest sum that k of them have.
-	scores, sizes [][]int64
+}
 
-	path        []int
-	chosen      []int
-	score, size int64 // of chosen
+// found is what the best way to complete a set adds to it.
+type found struct {
+	ok          bool
+	score, size int64
 }
 
 // best is the set with the greatest score, then the most clusters, then the
 // one that is met first; of it the shortest beginning that is large enough
 // itself, by score and then name. nil when no set is large enough.
 func (s *search) best() []int {
-	s.scores = most(s.regions, func(r region) int64 { return r.score })
-	s.sizes = most(s.regions, func(r region) int64 { return int64(len(r.clusters)) })
-	s.walk(0, 0, 0)
-	if s.chosen == nil {
+	chosen := s.complete()
+	if chosen == nil {
 		return nil
 	}
-	slices.SortFunc(s.chosen, func(i, j int) int {
+	slices.SortFunc(chosen, func(i, j int) int {
 		a, b := &s.regions[i], &s.regions[j]
 		return cmp.Or(cmp.Compare(b.score, a.score), strings.Compare(a.name, b.name))
 	})
-	for n := 1; n < len(s.chosen); n++ {
-		if s.isPath(s.chosen[:n]) {
-			return s.chosen[:n]
+	for n := 1; n < len(chosen); n++ {
+		if s.isMet(chosen[:n]) {
+			return chosen[:n]
 		}
 	}
-	return s.chosen
+	return chosen
 }
 
-func most(regions []region, of func(region) int64) [][]int64 {
-	all := make([][]int64, len(regions)+1)
-	var values []int64
-	for i := len(regions); i >= 0; i-- {
-		if i < len(regions) {
-			v := of(regions[i])
-			at, _ := slices.BinarySearchFunc(values, v, func(a, b int64) int { return cmp.Compare(b, a) })
-			values = slices.Insert(values, at, v)
+// complete works backwards from the last region: how a set that has k of the
+// regions before i, with n clusters in all, is completed best. There are as
+// many sets as subsets of the regions, but only few such states, because
+// clusters above the limit need not be told apart.
+func (s *search) complete() []int {
+	most, enough := min(len(s.regions), s.region.max), s.cluster.min
+	width := enough + 1
+	next := make([]found, (most+1)*width)
+	take := make([][]bool, len(s.regions))
+	for i := len(s.regions) - 1; i >= 0; i-- {
+		take[i] = make([]bool, most*width)
+		score, size := s.regions[i].score, len(s.regions[i].clusters)
+		now := slices.Clone(next)
+		for k := range min(i+1, most) {
+			for n := range width {
+				with := found{ok: true}
+				if after := min(n+size, enough); !s.large(k+1, after) {
+					with = next[(k+1)*width+after]
+				}
+				with.score, with.size = with.score+score, with.size+int64(size)
+				if at := k*width + n; with.ok && !now[at].beats(with) {
+					now[at], take[i][at] = with, true
+				}
+			}
 		}
-		all[i] = make([]int64, len(values)+1)
-		for k, v := range values {
-			all[i][k+1] = all[i][k] + v
+		next = now
+	}
+	if !next[0].ok {
+		return nil
+	}
+	var set []int
+	for i, n := 0, 0; !s.large(len(set), n); i++ {
+		if take[i][len(set)*width+n] {
+			set = append(set, i)
+			n = min(n+len(s.regions[i].clusters), enough)
 		}
 	}
-	return all
+	return set
 }
 
-// walk extends the path by the regions from i on.
-func (s *search) walk(from int, score, size int64) {
-	if s.large(len(s.path), size) {
-		if s.chosen == nil || score > s.score || score == s.score && size > s.size {
-			s.chosen, s.score, s.size = slices.Clone(s.path), score, size
-		}
-		return
-	}
-	if len(s.path) >= s.region.max || !s.promises(from, score, size) {
-		return
-	}
-	for i := from; i < len(s.regions); i++ {
-		s.path = append(s.path, i)
-		s.walk(i+1, score+s.regions[i].score, size+int64(len(s.regions[i].clusters)))
-		s.path = s.path[:len(s.path)-1]
-	}
+// beats is false for equals: the set that is met first has the earlier region.
+func (f found) beats(g found) bool {
+	return f.ok && (f.score > g.score || f.score == g.score && f.size > g.size)
 }
 
-func (s *search) large(regions int, clusters int64) bool {
-	return regions >= max(s.region.min, 1) && regions <= s.region.max && clusters >= int64(s.cluster.min)
+func (s *search) large(regions, clusters int) bool {
+	return regions >= max(s.region.min, 1) && regions <= s.region.max && clusters >= s.cluster.min
 }
 
-// promises is whether regions from i on can make the path better than the
-// chosen one. It keeps the number of sets that are looked at small: there are
-// as many as there are subsets of the regions.
-func (s *search) promises(from int, score, size int64) bool {
-	if s.chosen == nil {
-		return true
-	}
-	// Every region brings a cluster at least, and a large path is not extended.
-	n := max(int64(s.region.min-len(s.path)), int64(s.cluster.min)-size, 1)
-	n = min(n, int64(s.region.max-len(s.path)), int64(len(s.regions)-from))
-	if bound := score + s.scores[from][n]; bound != s.score {
-		return bound > s.score
-	}
-	return size+s.sizes[from][n] > s.size
-}
-
-// isPath is whether walk meets this set: it is large enough, and without its
-// last region it is not.
-func (s *search) isPath(set []int) bool {
+// isMet is whether the search meets this set: it is large enough, and without
+// its last region it is not.
+func (s *search) isMet(set []int) bool {
 	set = slices.Sorted(slices.Values(set))
-	var size int64
+	size := 0
 	for n, i := range set {
 		if s.large(n, size) {
 			return false
 		}
-		size += int64(len(s.regions[i].clusters))
+		size += len(s.regions[i].clusters)
 	}
 	return s.large(len(set), size)
 }
