@@ -14,7 +14,7 @@ import (
 func (st *step) place(b, old *Binding, applied bool) {
 	wanted, workload := replicas(b.Active.Template)
 	if old != nil {
-		b.Targets, b.AffinityName, b.Observed, b.Scheduled = old.Targets, old.AffinityName, old.Observed, old.Scheduled
+		b.Targets, b.AffinityName, b.Placed, b.Observed, b.Scheduled = old.Targets, old.AffinityName, old.Placed, old.Observed, old.Scheduled
 	}
 	if !applied || b.Active.Policy.Spec.SchedulerName != defaultScheduler {
 		// What no policy applies to, or what another scheduler is to place,
@@ -22,10 +22,15 @@ func (st *step) place(b, old *Binding, applied bool) {
 		b.Targets = st.present(b.Targets)
 		return
 	}
+	placement := b.Active.Policy.placement
 	if !st.mustSchedule(b, old, wanted, workload) {
+		if b.Scheduled.Reason != workv1alpha2.ReasonSuccess {
+			// What could not be placed was taken back, and the targets are its own.
+			b.Scheduled = Scheduled{workv1alpha2.ReasonSuccess, schedule.MessageSuccess}
+		}
 		return
 	}
-	out := b.Active.Policy.placement.Schedule(schedule.Request{
+	out := placement.Schedule(schedule.Request{
 		APIVersion: b.Active.Template.APIVersion,
 		Kind:       b.Kind,
 		Workload:   workload,
@@ -37,24 +42,27 @@ func (st *step) place(b, old *Binding, applied bool) {
 	}, st.next.index.clusters)
 	b.Targets, b.AffinityName, b.Observed = out.Targets, out.Affinity, out.Observed
 	b.Scheduled = Scheduled{out.Reason, out.Message}
+	if out.Reason == workv1alpha2.ReasonSuccess {
+		b.Placed = placement.Digest(out.Affinity)
+	}
 }
 
 // mustSchedule is digest §3.5: things without replicas and duplicated ones
 // follow every change of what they are placed by; divided ones stay where they
-// are until their placement or their replicas change, or a cluster of theirs
-// leaves. What has no place is tried again whenever it is looked at.
+// are until their placement or their replicas differ from what chose their
+// targets, or a cluster of theirs leaves. What has no place is tried again
+// whenever it is looked at.
 func (st *step) mustSchedule(b, old *Binding, wanted int64, workload bool) bool {
 	placement := b.Active.Policy.placement
 	switch {
-	case old == nil || old.Active == nil || old.Scheduled.Reason != workv1alpha2.ReasonSuccess:
+	case old == nil || old.Active == nil || old.Placed == (Digest{}) || old.Scheduled.Reason == workv1alpha2.ReasonNoClusterFit:
 		return true
 	case !workload || !placement.Divided():
 		// Not whenever it is looked at: with regions a second look can move it.
-		return st.concerned(b) || old.Active != b.Active || st.definitionMoved(b.Active.Template) ||
+		return old.Scheduled.Reason != workv1alpha2.ReasonSuccess ||
+			st.concerned(b) || old.Active != b.Active || st.definitionMoved(b.Active.Template) ||
 			old.Claim == nil || st.prev.snapshot().waitsFor(b.Active.Policy)
-	case !placement.Same(old.Active.Policy.placement, old.AffinityName):
-		return true
-	case len(st.present(b.Targets)) != len(b.Targets):
+	case b.Placed != placement.Digest(b.AffinityName), len(st.present(b.Targets)) != len(b.Targets):
 		return true
 	}
 	var placed int64

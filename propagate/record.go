@@ -27,6 +27,7 @@ type BindingRecord struct {
 	Targets        []schedule.Share `json:"targets,omitempty"`
 	Requires       []ID             `json:"requires,omitempty"`
 	AffinityName   string           `json:"affinityName,omitempty"`
+	Placed         Digest           `json:"placed,omitzero"`
 	Observed       bool             `json:"observed,omitempty"`
 	Scheduled      Scheduled        `json:"scheduled"`
 	Contents       []ContentRecord  `json:"contents,omitempty"` // shared by the works
@@ -84,6 +85,7 @@ func (b *Binding) Record() BindingRecord {
 		Targets:        b.Targets,
 		Requires:       b.Requires,
 		AffinityName:   b.AffinityName,
+		Placed:         b.Placed,
 		Observed:       b.Observed,
 		Scheduled:      b.Scheduled,
 	}
@@ -198,7 +200,7 @@ func (s *Saved) restore(id ID, r BindingRecord, snapshots map[string]*Snapshot, 
 	}
 	b := &Binding{
 		ID: id, Claim: r.Claim, Pending: r.Pending, Unmatched: r.Unmatched, Brakes: r.Brakes, Targets: r.Targets, Requires: r.Requires, Scheduled: r.Scheduled,
-		AffinityName: r.AffinityName, Observed: r.Observed,
+		AffinityName: r.AffinityName, Placed: r.Placed, Observed: r.Observed,
 		Active: &Active{Template: template, TemplateCommit: r.TemplateCommit, Policy: policy, PolicyCommit: r.PolicyCommit},
 		Works:  make([]Work, 0, len(r.Works)),
 	}

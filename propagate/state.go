@@ -54,6 +54,8 @@ type Binding struct {
 	// AffinityName is the affinity group that the targets are of, "" when the
 	// placement has none.
 	AffinityName string
+	// Placed is of the placement that chose the targets.
+	Placed Digest
 	// Observed says that what was observed of the members ranked or excluded
 	// a cluster (fold rule 22).
 	Observed  bool

@@ -56,7 +56,8 @@ func TestVectors(t *testing.T) {
 }
 
 func (v vector) replay(t *testing.T) {
-	var s propagate.State
+	var s, restored propagate.State
+	snapshots := map[string]*propagate.Snapshot{}
 	tree := map[string]string{}
 	for i, step := range v.Steps {
 		for name, file := range step.Files {
@@ -66,7 +67,13 @@ func (v vector) replay(t *testing.T) {
 		if problems != nil {
 			t.Fatalf("step %d: %v", i, problems)
 		}
-		s = propagate.Step(s, propagate.Commit{Hash: fmt.Sprintf("c%d", i), Snapshot: snapshot})
+		c := propagate.Commit{Hash: fmt.Sprintf("c%d", i), Snapshot: snapshot}
+		snapshots[c.Hash] = snapshot
+		s, restored = propagate.Step(s, c), propagate.Step(restored, c)
+		if print(&restored, nil) != print(&s, nil) {
+			t.Errorf("step %d: a restored state goes on otherwise", i)
+		}
+		restored = restore(t, &restored, snapshots)
 		bindings := slices.Collect(s.Bindings.Values())
 		if s.Refusal != nil || len(bindings) != 1 {
 			t.Fatalf("step %d: %d bindings, refusal %+v", i, len(bindings), s.Refusal)

@@ -3,6 +3,7 @@
 package schedule
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"slices"
 
@@ -111,20 +112,21 @@ func matchFields(s *policyv1alpha1.FieldSelector, c *clusterv1alpha1.Cluster) bo
 // group is one of the clusterAffinities. Its first tier is its own affinity;
 // the others take what the tiers before them cannot hold.
 type group struct {
-	name  string
-	tiers []*Affinity
+	name   string
+	tiers  []*Affinity
+	digest [sha256.Size]byte
 }
 
 // newGroups makes the groups of a placement; without any its clusterAffinity
 // is the only one, and has no name.
 func newGroups(p *policyv1alpha1.Placement) []group {
 	if len(p.ClusterAffinities) == 0 {
-		return []group{{tiers: []*Affinity{NewAffinity(p.ClusterAffinity)}}}
+		return []group{{tiers: []*Affinity{NewAffinity(p.ClusterAffinity)}, digest: digest(*p, nil)}}
 	}
 	var groups []group
 	for i := range p.ClusterAffinities {
 		term := &p.ClusterAffinities[i]
-		g := group{name: term.AffinityName, tiers: []*Affinity{NewAffinity(&term.ClusterAffinity)}}
+		g := group{name: term.AffinityName, tiers: []*Affinity{NewAffinity(&term.ClusterAffinity)}, digest: digest(*p, term)}
 		for j := range term.OverflowAffinities {
 			g.tiers = append(g.tiers, NewAffinity(&term.OverflowAffinities[j].ClusterAffinity))
 		}
@@ -152,14 +154,4 @@ func (g *group) tier(c *Cluster, workload bool) (tier int, ok bool) {
 func (p *Placement) Concerns(c *Cluster, group string) bool {
 	_, ok := p.groups[p.start(Request{Affinity: group})].tier(c, true)
 	return ok
-}
-
-// term is the affinity group of that name, nil when there is none.
-func (p *Placement) term(name string) *policyv1alpha1.ClusterAffinityTerm {
-	for i := range p.ClusterAffinities {
-		if p.ClusterAffinities[i].AffinityName == name {
-			return &p.ClusterAffinities[i]
-		}
-	}
-	return nil
 }

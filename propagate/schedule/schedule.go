@@ -3,6 +3,7 @@
 package schedule
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,34 +38,30 @@ func (p *Placement) Divided() bool {
 	return p.ReplicaScheduling != nil && p.ReplicaScheduling.ReplicaSchedulingType == policyv1alpha1.Divided
 }
 
-// Same is whether nothing in the placement that the scheduler would follow
-// changed: of the affinity groups only the one in use counts (digest §3.5).
-func (p *Placement) Same(q *Placement, group string) bool {
-	if p == q {
-		return true
+// Digest is of what the scheduler follows while a group is in use: of the
+// affinity groups only that one counts (digest §3.5). It is zero when there is
+// no such group.
+func (p *Placement) Digest(group string) [sha256.Size]byte {
+	for i := range p.groups {
+		if p.groups[i].name == group {
+			return p.groups[i].digest
+		}
 	}
-	switch inP, inQ := p.term(group) != nil, q.term(group) != nil; {
-	case len(p.ClusterAffinities) > 0 && !inP, len(q.ClusterAffinities) > 0 && !inQ:
-		return false
-	case inP != inQ:
-		return false
-	}
-	return p.followed(group) == q.followed(group)
+	return [sha256.Size]byte{}
 }
 
-// followed is the part of the placement that Same compares, as JSON, where an
-// empty list and none are equal.
-func (p *Placement) followed(group string) string {
-	part := *p.Placement
-	part.ClusterAffinities, part.WorkloadAffinity = nil, nil
-	if term := p.term(group); term != nil {
-		part.ClusterAffinities = []policyv1alpha1.ClusterAffinityTerm{*term}
+// digest hashes the placement as if a group was its only one; nil is none. It
+// hashes JSON, where an empty list and none are equal.
+func digest(p policyv1alpha1.Placement, group *policyv1alpha1.ClusterAffinityTerm) [sha256.Size]byte {
+	p.ClusterAffinities, p.WorkloadAffinity = nil, nil
+	if group != nil {
+		p.ClusterAffinities = []policyv1alpha1.ClusterAffinityTerm{*group}
 	}
-	b, err := json.Marshal(part)
+	b, err := json.Marshal(p)
 	if err != nil {
 		panic(fmt.Sprintf("schedule: a placement has no JSON: %v", err))
 	}
-	return string(b)
+	return sha256.Sum256(b)
 }
 
 // Request is one thing to place.
@@ -84,6 +81,9 @@ type Request struct {
 	// PlacesAPI says whether the fleet itself brings this API to a cluster.
 	PlacesAPI func(cluster string) bool
 }
+
+// MessageSuccess is the message of a Success.
+const MessageSuccess = "Binding has been scheduled successfully."
 
 // Outcome is the result of a schedule. On any reason but Success Targets says
 // what becomes of the previous ones: kept, or none when nothing fits.
@@ -112,7 +112,7 @@ func (p *Placement) Schedule(r Request, clusters []*Cluster) Outcome {
 		targets, err := t.place(clusters)
 		observed = observed || t.observed
 		if err == nil {
-			return Outcome{targets, t.group.name, observed, workv1alpha2.ReasonSuccess, "Binding has been scheduled successfully."}
+			return Outcome{targets, t.group.name, observed, workv1alpha2.ReasonSuccess, MessageSuccess}
 		}
 		if first == nil {
 			first = err
