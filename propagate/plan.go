@@ -85,6 +85,7 @@ func Compare(base, head *State, guard *Guard) *Plan {
 	}
 	p.standingHolds()
 	p.returned()
+	p.deferred()
 	slices.SortFunc(p.cells, func(a, b Cell) int {
 		return cmp.Or(cmp.Compare(a.Object.Key(), b.Object.Key()), cmp.Compare(a.Cluster, b.Cluster))
 	})
@@ -108,6 +109,54 @@ func (p *planner) standingHolds() {
 			p.binding(b, b)
 		}
 	}
+}
+
+// deferred lists what waits for its template to change: what would happen if
+// the policies that claim it were activated now.
+func (p *planner) deferred() {
+	for b := range p.head.Bindings.Values() {
+		t := p.head.snapshot().Templates.At(b.Key())
+		if b.Pending == nil || b.Claim == nil || t == nil {
+			continue
+		}
+		policy, ok := p.head.snapshot().Policies.Get(b.Claim.Key())
+		if !ok || p.head.snapshot().waitsFor(policy) {
+			continue
+		}
+		st := &step{commit: Commit{Hash: p.head.Commit}, prev: p.head, next: *p.head}
+		on, _, _ := st.attachments(b.ID)
+		would := st.decide(b, t, verdict{policy: policy}, true, on)
+		for _, cluster := range clustersOf(b, would) {
+			p.defers(b, would, policy, cluster)
+		}
+	}
+}
+
+func (p *planner) defers(b, would *Binding, policy *Policy, cluster string) {
+	c := Cell{Object: b.ID, APIVersion: would.Active.Template.APIVersion, Cluster: cluster, Policy: policy.Ref,
+		Disposition: Deferred, Because: []Because{{"static-policy", policy.Origin}}}
+	if policy.lazy() {
+		c.Because[0].Code = "lazy-policy"
+	}
+	was, is := b.Work(cluster), would.Work(cluster)
+	var runs, wants *Content
+	if was != nil {
+		runs, c.before = was.Want, was.Want.Digest
+	}
+	switch {
+	case is != nil:
+		wants, c.after = is.Want, is.Want.Digest
+		c.Action = action(runs, wants)
+	case would.Brakes.Keeps():
+		c.Action = ActionPreserve
+	default:
+		c.Action = ActionDelete
+	}
+	if c.Action == ActionNone {
+		return
+	}
+	c.Replicas = replicaChange(would, runs, runs, wants)
+	p.cells = append(p.cells, c)
 }
 
 // returned plans what departs from clusters that come back into the fleet.

@@ -293,6 +293,12 @@ func (st *step) bind(key string) {
 		return
 	}
 
+	b := st.decide(old, t, v, activated, on)
+	st.replace(old, b, b.Brakes.Keeps())
+}
+
+// decide makes the binding of a template that is active, or becomes so.
+func (st *step) decide(old *Binding, t *Template, v verdict, activated bool, on map[string]attachment) *Binding {
 	b := &Binding{ID: t.ID, Claim: v.ref(), Unmatched: v.policy == nil && (v.touched || old.Unmatched)}
 	b.Brakes = st.brakes(old, v, activated)
 	if activated {
@@ -304,7 +310,7 @@ func (st *step) bind(key string) {
 	st.place(b, old, v.policy != nil)
 	b.Requires = b.requires()
 	st.works(b, old, on)
-	st.replace(old, b, b.Brakes.Keeps())
+	return b
 }
 
 // bindInactive decides about a template that was never active on its own: it

@@ -189,16 +189,16 @@ func (n *cellCounts) add(c propagate.Cell) {
 	case c.Action == propagate.ActionNone: // held, and nothing waits
 	case c.Disposition == propagate.Held:
 		n.Held++
+	case c.Disposition == propagate.Deferred:
+		n.Deferred++
+	case c.Disposition == propagate.Blocked:
+		n.Blocked++
 	case c.Action == propagate.ActionDelete:
 		n.Deleted++
 	case c.Action == propagate.ActionPreserve:
 		n.Preserved++
 	case c.Disposition == propagate.Released:
 		n.Released++
-	case c.Disposition == propagate.Deferred:
-		n.Deferred++
-	case c.Disposition == propagate.Blocked:
-		n.Blocked++
 	default:
 		n.Now++
 	}
@@ -267,7 +267,7 @@ func (r *planReport) verdict(w io.Writer) {
 	}{
 		{c.Now, "now"}, {c.Released, "released: a hold is lifted"}, {c.Deleted, "deleted"},
 		{c.Preserved, "left running, no longer managed"}, {c.Held, "held by a suspension"},
-		{c.Deferred, "deferred"}, {c.Blocked, "blocked"},
+		{c.Deferred, "deferred until their template changes"}, {c.Blocked, "blocked"},
 	} {
 		if line.n > 0 {
 			fmt.Fprintf(w, "  %4d %s\n", line.n, line.text)
@@ -297,7 +297,7 @@ func (r *planReport) table(w io.Writer) {
 	if len(r.Clusters) == 0 {
 		return
 	}
-	fmt.Fprintln(w, "\nCLUSTER\tNOW\tRELEASED\tHELD\tDELETED\tLEFT\tREPLICAS")
+	fmt.Fprintln(w, "\nCLUSTER\tNOW\tRELEASED\tHELD\tDEFERRED\tDELETED\tLEFT\tREPLICAS")
 	for _, c := range r.Clusters {
 		replicas := "-"
 		if c.Replicas != nil {
@@ -306,7 +306,7 @@ func (r *planReport) table(w io.Writer) {
 				replicas += fmt.Sprintf(" (asked %d)", c.Replicas.Asked)
 			}
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Name, dash(c.Now), dash(c.Released), dash(c.Held), dash(c.Deleted), dash(c.Preserved), replicas)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Name, dash(c.Now), dash(c.Released), dash(c.Held), dash(c.Deferred), dash(c.Deleted), dash(c.Preserved), replicas)
 	}
 }
 
