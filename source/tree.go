@@ -102,19 +102,14 @@ func (t *Tree) Stat(name string) (fs.FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.info(e)
+	return t.info(e), nil
 }
 
-// info has the size of a file, for which its object must be read.
-func (t *Tree) info(e entry) (fs.FileInfo, error) {
-	if !e.isFile() {
-		return info{e, 0}, nil
+func (t *Tree) info(e entry) fs.FileInfo {
+	if e.isFile() {
+		return unread{info{e, 0}, t.repo}
 	}
-	_, b, err := t.repo.object(e.hash)
-	if err != nil && !errors.Is(err, ErrTooLarge) {
-		return nil, &fs.PathError{Op: "stat", Path: e.name, Err: err}
-	}
-	return info{e, int64(len(b))}, nil
+	return info{e, 0}
 }
 
 func (t *Tree) read(op, name string, e entry) ([]byte, error) {
@@ -328,6 +323,18 @@ func (i info) ModTime() time.Time { return time.Time{} }
 func (i info) IsDir() bool        { return i.isDir() }
 func (i info) Sys() any           { return nil }
 
+// unread is a file whose object is read when its size is asked for, which is
+// 0 if that fails. Most who ask what a path is do not ask how large.
+type unread struct {
+	info
+	repo *Repo
+}
+
+func (u unread) Size() int64 {
+	_, b, _ := u.repo.object(u.hash)
+	return int64(len(b))
+}
+
 func (e entry) fsMode() fs.FileMode {
 	switch {
 	case e.isDir():
@@ -350,7 +357,7 @@ type dirEntry struct {
 func (d dirEntry) Name() string               { return d.name }
 func (d dirEntry) IsDir() bool                { return d.isDir() }
 func (d dirEntry) Type() fs.FileMode          { return d.fsMode().Type() }
-func (d dirEntry) Info() (fs.FileInfo, error) { return d.tree.info(d.entry) }
+func (d dirEntry) Info() (fs.FileInfo, error) { return d.tree.info(d.entry), nil }
 func (d dirEntry) String() string             { return fs.FormatDirEntry(d) }
 
 type openFile struct {
