@@ -5,6 +5,8 @@ package dispatch
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -134,16 +136,13 @@ func (l *lane) readMarks(m Member, fleet Fleet) (map[propagate.ID]Entry, *round,
 		p := place{refTo(id, want.APIVersion).GroupVersionKind, id.Namespace}
 		places[p] = append(places[p], id)
 	}
+	lists, err := l.listAll(m, slices.Collect(maps.Keys(places)))
+	if err != nil {
+		return nil, nil, err
+	}
 	ours, seen := map[propagate.ID]Entry{}, &round{}
-	for p, ids := range places {
-		found, err := l.list(m, p)
-		if errors.Is(err, NotServed) {
-			continue // nothing of the kind can be there
-		}
-		if err != nil {
-			return nil, nil, at(p, err)
-		}
-		for _, id := range ids {
+	for p, found := range lists {
+		for _, id := range places[p] {
 			if f := found[id]; f != nil && f.Ours() && !f.Deleting {
 				ours[id] = Entry{APIVersion: p.GroupVersion().String(), UID: f.UID, Digest: digestOf(f)}
 			}
@@ -152,6 +151,53 @@ func (l *lane) readMarks(m Member, fleet Fleet) (map[propagate.ID]Entry, *round,
 		look.once.Do(func() { look.found = found })
 	}
 	return ours, seen, nil
+}
+
+// listAll lists places, without those of kinds that the member does not serve.
+// One request tries the water, then as many go at once as the member may have.
+func (l *lane) listAll(m Member, places []place) (map[place]map[propagate.ID]*Found, error) {
+	var (
+		mu      sync.Mutex
+		lists   = map[place]map[propagate.ID]*Found{}
+		failure error
+	)
+	list := func(p place) {
+		mu.Lock()
+		failed := failure != nil
+		mu.Unlock()
+		if failed {
+			return
+		}
+		found, err := l.list(m, p)
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case errors.Is(err, NotServed): // nothing of the kind can be there
+		case err != nil && failure == nil:
+			failure = at(p, err)
+		case err == nil:
+			lists[p] = found
+		}
+	}
+	if len(places) == 0 {
+		return lists, nil
+	}
+	list(places[0])
+	left := make(chan place)
+	var listing sync.WaitGroup
+	for range min(l.d.opt.Parallel, l.d.share(), len(places)-1) {
+		listing.Go(func() {
+			for p := range left {
+				list(p)
+			}
+		})
+	}
+	for _, p := range places[1:] {
+		left <- p
+	}
+	close(left)
+	listing.Wait()
+	return lists, failure
 }
 
 // at adds to an error what was being listed.
