@@ -316,10 +316,16 @@ func (d *Dispatcher) share() int {
 	return max(1, d.opt.Total/max(1, d.busy))
 }
 
-func (d *Dispatcher) working() bool {
+// whileWorking waits, no longer than there is work.
+func (d *Dispatcher) whileWorking(atMost time.Duration) {
+	end := time.Now().Add(atMost)
+	timer := time.AfterFunc(atMost, d.notify)
+	defer timer.Stop()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.busy > 0
+	for d.busy > 0 && !d.closed() && time.Now().Before(end) {
+		d.changed.Wait()
+	}
 }
 
 func (d *Dispatcher) notify() {

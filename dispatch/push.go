@@ -116,14 +116,16 @@ func (p *push) send(ctx context.Context, r request) (answer, error) {
 		return answer{}, unreachable(err)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
-	if err != nil {
+	var body bytes.Buffer
+	// Most answers say how long they are, and are short.
+	body.Grow(int(min(max(resp.ContentLength, 0), 16<<10)) + bytes.MinRead)
+	if _, err := body.ReadFrom(io.LimitReader(resp.Body, maxAnswer+1)); err != nil {
 		return answer{}, unreachable(err)
 	}
-	if len(body) > maxAnswer {
+	if body.Len() > maxAnswer {
 		return answer{}, &Error{Reason: Unreachable, Err: fmt.Errorf("an answer is larger than %d MiB", maxAnswer>>20)}
 	}
-	return answer{resp.StatusCode, resp.Header, body}, nil
+	return answer{resp.StatusCode, resp.Header, body.Bytes()}, nil
 }
 
 // partial is the metadata of an answer.

@@ -11,7 +11,8 @@ import (
 )
 
 // gather is how long acknowledgements are gathered while others are expected.
-const gather = 25 * time.Millisecond
+// Each write waits for the disk, and an etcd beside us may wait for the same.
+const gather = 100 * time.Millisecond
 
 // saver writes acknowledgements to the inventory, many at a time. One that is
 // lost with the process costs one repetition of its request.
@@ -46,9 +47,7 @@ func (s *saver) put(cluster string, id propagate.ID, e *Entry) {
 
 func (s *saver) run() {
 	for {
-		if s.d.working() {
-			time.Sleep(gather)
-		}
+		s.d.whileWorking(gather)
 		if !s.flush() {
 			break
 		}

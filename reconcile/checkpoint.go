@@ -272,7 +272,8 @@ func (i inventory) Load(cluster string) (map[propagate.ID]dispatch.Entry, error)
 
 // Save stores what changed, by cluster, in one transaction.
 func (i inventory) Save(changed map[string]map[propagate.ID]*dispatch.Entry) error {
-	err := i.db.Batch(func(tx *bbolt.Tx) error {
+	// Not Batch, which waits 10 ms for others to come: dispatch gathers.
+	err := i.db.Update(func(tx *bbolt.Tx) error {
 		for cluster, entries := range changed {
 			b, err := tx.Bucket(bucketInventory).CreateBucketIfNotExists([]byte(cluster))
 			if err != nil {
