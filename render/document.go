@@ -154,11 +154,15 @@ func (p part) parse(file string) ([]*document, []propagate.Problem) {
 	}
 	lines := p.lazyLines()
 	first := p.first + p.leading()
-	object, ok := value.(map[string]any)
-	if !ok {
-		return nil, []propagate.Problem{problem(file, first, "document is no object but "+kindOf(value))}
+	origin := propagate.Origin{File: file, Line: first}
+	switch value := value.(type) {
+	case map[string]any:
+		return flatten(&document{value, origin, lines})
+	case []any:
+		// What tools export is often an array of objects: a List without a name.
+		return (&document{nil, origin, lines}).each(value, "", "the array")
 	}
-	return flatten(&document{object, propagate.Origin{File: file, Line: first}, lines})
+	return nil, []propagate.Problem{problem(file, first, "document is no object but "+kindOf(value))}
 }
 
 // blank is whether there is nothing but space and comments.
@@ -289,13 +293,18 @@ func flatten(d *document) ([]*document, []propagate.Problem) {
 	if !ok && items != nil {
 		return nil, []propagate.Problem{d.problem("items", "items of a %s is no list but %s", kind, kindOf(items))}
 	}
+	return d.each(list, "items", "a "+kind)
+}
+
+// each takes the objects of a list that stands at path apart.
+func (d *document) each(list []any, at, of string) ([]*document, []propagate.Problem) {
 	var docs []*document
 	var problems []propagate.Problem
 	for i, item := range list {
-		path := fmt.Sprintf("items[%d]", i)
+		path := fmt.Sprintf("%s[%d]", at, i)
 		object, ok := item.(map[string]any)
 		if !ok {
-			problems = append(problems, d.problem(path, "%s of a %s is no object but %s", path, kind, kindOf(item)))
+			problems = append(problems, d.problem(path, "%s of %s is no object but %s", path, of, kindOf(item)))
 			continue
 		}
 		found, wrong := flatten(&document{object, d.at(path), func() map[string]int { return below(d.lines(), path+".") }})
