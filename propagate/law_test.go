@@ -65,7 +65,7 @@ var (
 // grow begins with everything there is.
 func (h *randomHistory) grow(t *rapid.T) {
 	for _, c := range lawClusters {
-		h.cluster(c, "a")
+		h.cluster(t, c, "a")
 	}
 	for _, name := range lawTemplates {
 		h.template(t, name)
@@ -97,7 +97,7 @@ func (h *randomHistory) edit(t *rapid.T) string {
 	case "drop-policy":
 		delete(h.tree, "p-"+rapid.SampledFrom(lawPolicies).Draw(t, "policy")+".yaml")
 	case "cluster":
-		h.cluster(rapid.SampledFrom(lawClusters).Draw(t, "cluster"), rapid.SampledFrom([]string{"a", "b"}).Draw(t, "label"))
+		h.cluster(t, rapid.SampledFrom(lawClusters).Draw(t, "cluster"), rapid.SampledFrom([]string{"a", "b"}).Draw(t, "label"))
 	case "drop-cluster":
 		delete(h.tree, "c-"+rapid.SampledFrom(lawClusters).Draw(t, "cluster")+".yaml")
 	}
@@ -105,8 +105,13 @@ func (h *randomHistory) edit(t *rapid.T) string {
 	return kind
 }
 
-func (h *randomHistory) cluster(name, label string) {
-	h.tree["c-"+name+".yaml"] = fmt.Sprintf("apiVersion: cluster.karmada.io/v1alpha1\nkind: Cluster\nmetadata: {name: %s, labels: {zone: %s}}\nspec: {syncMode: Push}\n", name, label)
+func (h *randomHistory) cluster(t *rapid.T, name, label string) {
+	h.tree["c-"+name+".yaml"] = fmt.Sprintf(`apiVersion: cluster.karmada.io/v1alpha1
+kind: Cluster
+metadata: {name: %s, labels: {zone: %s}}
+spec: {syncMode: Push, region: %s}
+status: {resourceSummary: {allocatable: {pods: "%d"}}}
+`, name, label, label, rapid.IntRange(0, 4).Draw(t, "room"))
 }
 
 func (h *randomHistory) template(t *rapid.T, name string) {
@@ -128,6 +133,10 @@ func (h *randomHistory) policy(t *rapid.T, name string) {
 	placement := rapid.SampledFrom([]string{
 		"", "  placement: {clusterAffinity: {clusterNames: [m1, m2]}}\n", "  placement: {clusterAffinity: {labelSelector: {matchLabels: {zone: a}}}}\n",
 		"  placement: {replicaScheduling: {replicaSchedulingType: Divided}}\n", "  placement: {clusterAffinity: {exclude: [m1]}, replicaScheduling: {replicaSchedulingType: Divided}}\n",
+		"  placement: {replicaScheduling: {replicaDivisionPreference: Aggregated}}\n",
+		"  placement: {replicaScheduling: {weightPreference: {dynamicWeight: AvailableReplicas}}, spreadConstraints: [{maxGroups: 2}]}\n",
+		"  placement: {spreadConstraints: [{maxGroups: 2}, {spreadByField: region, maxGroups: 1}]}\n",
+		"  placement: {clusterAffinities: [{affinityName: a, labelSelector: {matchLabels: {zone: a}}}, {affinityName: b, labelSelector: {matchLabels: {zone: b}}}]}\n",
 	}).Draw(t, "placement")
 	brakes := rapid.SampledFrom([]string{
 		"", "  suspension: {dispatching: true}\n", "  suspension: {dispatchingOnClusters: {clusterNames: [m2]}}\n", "  preserveResourcesOnDeletion: true\n",
