@@ -20,6 +20,16 @@ test: kube ## every test, on embedded and on real API servers
 bench: kube ## ratios within one run
 	FAIRLEAD_REAL=1 $(GO) test -run '^$$' -bench . -benchtime 1x -timeout 30m ./...
 
+FUZZTIME ?= 1m
+
+fuzz: ## every fuzz target for a minute each
+	@grep -rl --include='*_test.go' '^func Fuzz' . | while read -r file; do \
+		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z]*\).*/\1/p' $$file); do \
+			echo "$$target in $$(dirname $$file)"; \
+			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) ./$$(dirname $$file) || exit 1; \
+		done; \
+	done
+
 lint:
 	golangci-lint run
 
