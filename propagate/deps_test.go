@@ -22,6 +22,7 @@ var imports = []struct {
 }{
 	{pkg: "api", ours: []string{"api"}},
 	{pkg: "source", ours: []string{"source"}, library: []string{"github.com/go-git"}},
+	{pkg: "propagate/interpret", ours: []string{"api"}, library: []string{"github.com/yuin/gopher-lua"}},
 	{pkg: "propagate", ours: []string{"api", "propagate"}},
 	{pkg: "render", ours: []string{"api", "propagate", "render"}, library: []string{"sigs.k8s.io/kustomize"}},
 	{pkg: "dispatch", ours: []string{"propagate", "dispatch"}, library: []string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime"}},
@@ -34,6 +35,13 @@ var impure = []string{
 	"context", "log", "log/slog", "math/rand", "math/rand/v2", "net", "net/http", "os", "os/exec", "time", "syscall",
 	"github.com/", "go.etcd.io/", "go.yaml.in/", "gopkg.in/",
 	"k8s.io/client-go", "k8s.io/klog", "sigs.k8s.io/controller-runtime",
+}
+
+// excused are what one package needs all the same: the interpreter counts the
+// instructions of a script through the context that the Lua engine asks before
+// each of them, because a deadline would make the fold hang on the clock.
+var excused = map[string][]string{
+	"propagate/interpret": {"context", "github.com/yuin/gopher-lua", "github.com/yuin/gopher-lua/ast", "github.com/yuin/gopher-lua/parse"},
 }
 
 func TestImportRule(t *testing.T) {
@@ -66,7 +74,7 @@ func TestImportRule(t *testing.T) {
 					}
 				}
 			}
-			if within(at, "propagate") && imported != "github.com/evanphx/json-patch/v5" && slices.ContainsFunc(impure, func(i string) bool {
+			if within(at, "propagate") && imported != "github.com/evanphx/json-patch/v5" && !slices.Contains(excused[at], imported) && slices.ContainsFunc(impure, func(i string) bool {
 				return imported == i || strings.HasSuffix(i, "/") && strings.HasPrefix(imported, i) && !strings.HasPrefix(imported, module) ||
 					strings.Contains(i, ".") && strings.HasPrefix(imported, i+"/")
 			}) {

@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package interpret
+
+import (
+	"slices"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// entry is a name in a library. Libraries are lists, so that a walk through
+// one has an order.
+type entry struct {
+	name string
+	fn   lua.LGFunction
+}
+
+// openLibraries makes the globals of a script: the base functions that only
+// compute, table, string and math without random, and kube.
+func (r *run) openLibraries() {
+	global := r.l.G.Global
+	r.open(global, borrowedBase)
+	r.open(global, r.base())
+	for _, e := range borrowedCatch {
+		r.open(global, []entry{{e.name, r.catch(e.fn)}})
+	}
+	global.RawSetString("_G", global)
+	global.RawSetString("_VERSION", lua.LString(lua.LuaVersion))
+
+	kube := r.library(r.kube())
+	text := r.library(r.text())
+	text.RawSetString("__index", text)
+	r.l.SetMetatable(lua.LString(""), text)
+	numbers := r.library(borrowedMath)
+	for _, name := range []string{"huge", "pi"} {
+		numbers.RawSetString(name, mathConstants[name])
+	}
+	global.RawSetString("table", r.library(r.table()))
+	global.RawSetString("string", text)
+	global.RawSetString("math", numbers)
+	global.RawSetString("kube", kube)
+	global.RawSetString("require", r.l.NewFunction(func(l *lua.LState) int {
+		if l.CheckString(1) != "kube" {
+			l.RaiseError("there is no module but kube")
+		}
+		l.Push(kube)
+		return 1
+	}))
+}
+
+func (r *run) open(into *lua.LTable, entries []entry) {
+	for _, e := range entries {
+		into.RawSetString(e.name, r.l.NewFunction(e.fn))
+	}
+}
+
+func (r *run) library(entries []entry) *lua.LTable {
+	t := r.l.NewTable()
+	r.open(t, entries)
+	return t
+}
+
+// What the engine's own libraries have that only computes, at a cost that one
+// instruction covers.
+var (
+	borrowedBase = borrow(lua.OpenBase,
+		"getmetatable", "rawequal", "rawget", "select", "setmetatable", "tonumber", "type")
+	borrowedCatch = borrow(lua.OpenBase, "pcall", "xpcall")
+	borrowedMath  = borrow(lua.OpenMath,
+		"abs", "acos", "asin", "atan", "atan2", "ceil", "cos", "cosh", "deg", "exp", "floor", "fmod", "frexp", "ldexp", "log",
+		"log10", "max", "min", "mod", "modf", "pow", "rad", "sin", "sinh", "sqrt", "tan", "tanh")
+	mathConstants = map[string]lua.LValue{"huge": field(lua.OpenMath, "huge"), "pi": field(lua.OpenMath, "pi")}
+)
+
+func borrow(open lua.LGFunction, names ...string) []entry {
+	var all []entry
+	for _, name := range names {
+		all = append(all, entry{name, field(open, name).(*lua.LFunction).GFunction})
+	}
+	return all
+}
+
+// field is a value of one of the engine's libraries.
+func field(open lua.LGFunction, name string) lua.LValue {
+	l := lua.NewState(lua.Options{SkipOpenLibs: true})
+	defer l.Close()
+	l.Push(l.NewFunction(open))
+	l.Call(0, 1)
+	return l.CheckTable(1).RawGetString(name)
+}
+
+func (r *run) base() []entry {
+	return []entry{
+		{"assert", func(l *lua.LState) int {
+			if l.ToBool(1) {
+				return l.GetTop()
+			}
+			l.CheckAny(1)
+			r.raise(l.Get(2), lua.LString("assertion failed!"))
+			return 0
+		}},
+		{"error", func(l *lua.LState) int {
+			r.note(l.Get(1))
+			l.Error(l.Get(1), l.OptInt(2, 1))
+			return 0
+		}},
+		{"ipairs", func(l *lua.LState) int {
+			t, i := l.CheckTable(1), 0
+			l.Push(l.NewFunction(func(l *lua.LState) int {
+				i++
+				if v := t.RawGetInt(i); v != lua.LNil {
+					l.Push(lua.LNumber(i))
+					l.Push(v)
+					return 2
+				}
+				return 0
+			}))
+			return 1
+		}},
+		{"pairs", func(l *lua.LState) int {
+			t := l.CheckTable(1)
+			r.walked(t)
+			var at lua.LValue = lua.LNil
+			l.Push(l.NewFunction(func(l *lua.LState) int {
+				key, value := t.Next(at)
+				if key == lua.LNil {
+					return 0
+				}
+				at = key
+				l.Push(key)
+				l.Push(value)
+				return 2
+			}))
+			return 1
+		}},
+		{"next", func(l *lua.LState) int {
+			t := l.CheckTable(1)
+			r.walked(t)
+			var at lua.LValue = lua.LNil
+			if l.GetTop() > 1 {
+				at = l.Get(2)
+			}
+			key, value := t.Next(at)
+			l.Push(key)
+			if key == lua.LNil {
+				return 1
+			}
+			l.Push(value)
+			return 2
+		}},
+		{"rawset", func(l *lua.LState) int {
+			t, key := l.CheckTable(1), l.CheckAny(2)
+			r.checkKey(key)
+			r.stores(t, key)
+			t.RawSet(key, l.CheckAny(3))
+			l.SetTop(1)
+			return 1
+		}},
+		{"tostring", func(l *lua.LState) int {
+			l.CheckAny(1)
+			l.Push(lua.LString(r.toString(l.Get(1))))
+			return 1
+		}},
+		{"unpack", func(l *lua.LState) int {
+			t := l.CheckTable(1)
+			from := l.OptInt(2, 1)
+			to := from - 1
+			if l.Get(3) == lua.LNil {
+				to = r.length(t)
+			} else {
+				to = l.CheckInt(3)
+			}
+			return r.values(from, to, t.RawGetInt)
+		}},
+	}
+}
+
+// values returns some of a list from a library function.
+func (r *run) values(from, to int, at func(int) lua.LValue) int {
+	if to < from {
+		return 0
+	}
+	if n := to - from; n < 0 || n >= maxValues {
+		r.stop("a function returns more than %d values", maxValues)
+	}
+	r.spend(to - from)
+	for i := from; i <= to; i++ {
+		r.l.Push(at(i))
+	}
+	return to - from + 1
+}
+
+// catch is pcall or xpcall, with a charge for what was caught: taking a deep
+// stack down takes a while.
+func (r *run) catch(protected lua.LGFunction) lua.LGFunction {
+	return func(l *lua.LState) int {
+		n := protected(l)
+		if n > 0 && l.Get(-n) == lua.LFalse {
+			r.spend(stepsPerError)
+		}
+		return n
+	}
+}
+
+// note remembers that the script made up this text, unless it stands in it.
+func (r *run) note(v lua.LValue) {
+	if s, ok := v.(lua.LString); ok && !r.script.literals[string(s)] {
+		r.raised[string(s)] = true
+		if m := position.FindString(string(s)); m != "" {
+			r.raised[strings.TrimPrefix(string(s), m)] = true
+		}
+	}
+}
+
+func (r *run) raise(v, otherwise lua.LValue) {
+	if v == lua.LNil {
+		v = otherwise
+	} else {
+		r.note(v)
+	}
+	r.l.Error(v, 1)
+}
+
+// toString tells a table from a function but not from another table: where
+// one lies in memory is nothing that a script may depend on.
+func (r *run) toString(v lua.LValue) string {
+	if fn, ok := r.l.GetMetaField(v, "__tostring").(*lua.LFunction); ok {
+		r.l.Push(fn)
+		r.l.Push(v)
+		r.l.Call(1, 1)
+		s := r.l.Get(-1)
+		r.l.Pop(1)
+		if _, ok := s.(lua.LString); !ok {
+			r.l.RaiseError("'tostring' must return a string")
+		}
+		return s.String()
+	}
+	switch v := v.(type) {
+	case lua.LString, lua.LNumber, lua.LBool, *lua.LNilType:
+		return v.String()
+	}
+	return v.Type().String()
+}
+
+// concat is the operator "..", from the last operand to the first.
+func (r *run) concat() lua.LValue {
+	l := r.l
+	joined := l.Get(l.GetTop())
+	for i := l.GetTop() - 1; i > 0; i-- {
+		left := l.Get(i)
+		if lua.LVCanConvToString(left) && lua.LVCanConvToString(joined) {
+			a, b := left.String(), joined.String()
+			r.room(len(a) + len(b))
+			joined = lua.LString(a + b)
+			continue
+		}
+		op := l.GetMetaField(left, "__concat")
+		if op == lua.LNil {
+			op = l.GetMetaField(joined, "__concat")
+		}
+		if op == lua.LNil {
+			l.RaiseError("attempt to concatenate a %s and a %s", left.Type(), joined.Type())
+		}
+		l.Push(op)
+		l.Push(left)
+		l.Push(joined)
+		l.Call(2, 1)
+		joined = l.Get(-1)
+		l.Pop(1)
+	}
+	return joined
+}
+
+// store is the assignment to a field.
+func (r *run) store() {
+	object, key, value := r.l.Get(1), r.l.Get(2), r.l.Get(3)
+	if t, ok := object.(*lua.LTable); ok {
+		r.checkKey(key)
+		if t.Metatable == lua.LNil {
+			r.stores(t, key)
+			t.RawSet(key, value)
+			return
+		}
+	}
+	// A metatable may lead to other tables. Each is found as Lua does.
+	for range lua.MaxTableGetLoop {
+		t, ok := object.(*lua.LTable)
+		if ok && t.RawGet(key) != lua.LNil {
+			break
+		}
+		next := r.l.GetMetaField(object, "__newindex")
+		if next == lua.LNil {
+			if !ok {
+				r.l.RaiseError("attempt to index a %s", object.Type())
+			}
+			break
+		}
+		if fn, ok := next.(*lua.LFunction); ok {
+			for _, v := range []lua.LValue{fn, object, key, value} {
+				r.l.Push(v)
+			}
+			r.l.Call(3, 0)
+			return
+		}
+		object = next
+	}
+	t, ok := object.(*lua.LTable)
+	if !ok {
+		r.l.RaiseError("too many metatables")
+	}
+	r.checkKey(key)
+	r.stores(t, key)
+	t.RawSet(key, value)
+}
+
+func (r *run) checkKey(key lua.LValue) {
+	if n, ok := key.(lua.LNumber); key == lua.LNil || ok && n != n {
+		r.l.RaiseError("table index is nil or not a number")
+	}
+}
+
+// lengthOf is the operator "#".
+func (r *run) lengthOf(v lua.LValue) lua.LValue {
+	switch t := v.(type) {
+	case lua.LString:
+		return lua.LNumber(len(t))
+	case *lua.LTable:
+		if r.l.GetMetaField(t, "__len") == lua.LNil {
+			return lua.LNumber(r.length(t))
+		}
+		return lua.LNumber(r.l.ObjLen(t))
+	}
+	r.l.RaiseError("attempt to get length of a %s", v.Type())
+	return nil
+}
+
+// constructed charges for a table that stands in the script.
+func (r *run) constructed() {
+	r.spend(stepsPerTable)
+	if n := r.l.CheckInt(2); n > stepsPerTable {
+		g := r.ledger(r.l.CheckTable(1))
+		g.stores, g.high = n, n
+	}
+}
+
+func (r *run) table() []entry {
+	return []entry{
+		{"concat", func(l *lua.LState) int {
+			t := l.CheckTable(1)
+			sep := l.OptString(2, "")
+			from, to := l.OptInt(3, 1), 0
+			if l.Get(4) == lua.LNil {
+				to = r.length(t)
+			} else {
+				to = l.CheckInt(4)
+			}
+			var b strings.Builder
+			for i := from; i <= to; i++ {
+				v := t.RawGetInt(i)
+				if !lua.LVCanConvToString(v) {
+					l.RaiseError("invalid value (%s) at index %d in table for 'concat'", v.Type(), i)
+				}
+				part := v.String()
+				if i < to {
+					part += sep
+				}
+				r.spend(1)
+				r.room(len(part))
+				b.WriteString(part)
+				if b.Len() > maxString {
+					r.stop("a string of more than %d bytes", maxString)
+				}
+			}
+			l.Push(lua.LString(b.String()))
+			return 1
+		}},
+		{"getn", func(l *lua.LState) int { l.Push(lua.LNumber(r.length(l.CheckTable(1)))); return 1 }},
+		{"insert", func(l *lua.LState) int {
+			t := l.CheckTable(1)
+			n := r.length(t)
+			at, value := n+1, l.Get(2)
+			if l.GetTop() > 2 {
+				at, value = l.CheckInt(2), l.Get(3)
+			}
+			if l.GetTop() < 2 || at < 1 || at > n+1 {
+				l.RaiseError("wrong position or number of arguments to 'insert'")
+			}
+			r.spend(n + 1 - at)
+			r.stores(t, lua.LNumber(n+1))
+			for i := n; i >= at; i-- {
+				t.RawSetInt(i+1, t.RawGetInt(i))
+			}
+			t.RawSetInt(at, value)
+			return 0
+		}},
+		{"maxn", func(l *lua.LState) int {
+			t := l.CheckTable(1)
+			r.length(t)
+			l.Push(lua.LNumber(t.MaxN()))
+			return 1
+		}},
+		{"remove", func(l *lua.LState) int {
+			t := l.CheckTable(1)
+			n := r.length(t)
+			at := l.OptInt(2, n)
+			if n == 0 || at < 1 || at > n {
+				l.Push(lua.LNil)
+				return 1
+			}
+			r.spend(n - at)
+			gone := t.RawGetInt(at)
+			for i := at; i < n; i++ {
+				t.RawSetInt(i, t.RawGetInt(i+1))
+			}
+			t.RawSetInt(n, lua.LNil)
+			l.Push(gone)
+			return 1
+		}},
+		{"sort", func(l *lua.LState) int {
+			t := l.CheckTable(1)
+			less := l.LessThan
+			if fn := l.Get(2); fn != lua.LNil {
+				l.CheckFunction(2)
+				less = func(a, b lua.LValue) bool {
+					l.Push(fn)
+					l.Push(a)
+					l.Push(b)
+					l.Call(2, 1)
+					v := l.Get(-1)
+					l.Pop(1)
+					return lua.LVAsBool(v)
+				}
+			}
+			r.sort(t, less)
+			return 0
+		}},
+	}
+}
+
+// sort is stable, so that the outcome does not hang on how it is done.
+func (r *run) sort(t *lua.LTable, less func(a, b lua.LValue) bool) {
+	values := make([]lua.LValue, r.length(t))
+	r.spend(len(values))
+	for i := range values {
+		values[i] = t.RawGetInt(i + 1)
+	}
+	slices.SortStableFunc(values, func(a, b lua.LValue) int {
+		r.spend(1)
+		switch {
+		case less(a, b):
+			return -1
+		case less(b, a):
+			return 1
+		}
+		return 0
+	})
+	for i, v := range values {
+		t.RawSetInt(i+1, v)
+	}
+}

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package interpret
+
+import (
+	"fmt"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+	"github.com/yuin/gopher-lua/ast"
+	"github.com/yuin/gopher-lua/parse"
+)
+
+// Some operators do an unbounded amount of work in one instruction: they join
+// strings, store far behind the end of a list, search for its end. They are
+// compiled to calls of functions that count what they do. These are locals of
+// the script with names that no script can spell.
+const (
+	hiddenConcat = "\x00concat"
+	hiddenStore  = "\x00store"
+	hiddenLength = "\x00length"
+	hiddenTable  = "\x00table"
+)
+
+// compile also returns the texts that stand in the source.
+func compile(function, source string) (proto *lua.FunctionProto, literals map[string]bool, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("%s: the script breaks the compiler", function)
+		}
+	}()
+	if len(source) > maxSource {
+		return nil, nil, fmt.Errorf("%s: the script has more than %d bytes", function, maxSource)
+	}
+	chunk, err := parse.Parse(strings.NewReader(source), function)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %s", function, strings.Join(strings.Fields(err.Error()), " "))
+	}
+	w := &rewriter{literals: map[string]bool{}}
+	chunk = w.block(chunk)
+	hidden := &ast.LocalAssignStmt{Names: []string{hiddenConcat, hiddenStore, hiddenLength, hiddenTable}, Exprs: []ast.Expr{&ast.Comma3Expr{}}}
+	if proto, err = lua.Compile(append([]ast.Stmt{hidden}, chunk...), function); err != nil {
+		return nil, nil, fmt.Errorf("%s: %s", function, err)
+	}
+	return proto, w.literals, nil
+}
+
+// hidden are the values of these locals.
+func (r *run) hidden() []lua.LValue {
+	return []lua.LValue{
+		r.l.NewFunction(func(l *lua.LState) int { l.Push(r.concat()); return 1 }),
+		r.l.NewFunction(func(*lua.LState) int { r.store(); return 0 }),
+		r.l.NewFunction(func(l *lua.LState) int { l.Push(r.lengthOf(l.Get(1))); return 1 }),
+		r.l.NewFunction(func(l *lua.LState) int { r.constructed(); l.SetTop(1); return 1 }),
+	}
+}
+
+type rewriter struct {
+	literals map[string]bool
+}
+
+func call(at ast.PositionHolder, name string, args ...ast.Expr) *ast.FuncCallExpr {
+	fn := &ast.IdentExpr{Value: name}
+	c := &ast.FuncCallExpr{Func: fn, Args: args, AdjustRet: true}
+	for _, n := range []ast.Expr{fn, c} {
+		n.SetLine(at.Line())
+		n.SetLastLine(max(at.Line(), at.LastLine()))
+	}
+	return c
+}
+
+func (w *rewriter) block(stmts []ast.Stmt) []ast.Stmt {
+	for i, s := range stmts {
+		stmts[i] = w.stmt(s)
+	}
+	return stmts
+}
+
+func (w *rewriter) stmt(s ast.Stmt) ast.Stmt {
+	switch s := s.(type) {
+	case *ast.AssignStmt:
+		return w.assign(s)
+	case *ast.LocalAssignStmt:
+		w.exprs(s.Exprs)
+	case *ast.FuncCallStmt:
+		s.Expr = w.expr(s.Expr)
+	case *ast.DoBlockStmt:
+		w.block(s.Stmts)
+	case *ast.WhileStmt:
+		s.Condition = w.expr(s.Condition)
+		w.block(s.Stmts)
+	case *ast.RepeatStmt:
+		s.Condition = w.expr(s.Condition)
+		w.block(s.Stmts)
+	case *ast.IfStmt:
+		s.Condition = w.expr(s.Condition)
+		w.block(s.Then)
+		w.block(s.Else)
+	case *ast.NumberForStmt:
+		s.Init, s.Limit, s.Step = w.expr(s.Init), w.expr(s.Limit), w.expr(s.Step)
+		w.block(s.Stmts)
+	case *ast.GenericForStmt:
+		w.exprs(s.Exprs)
+		w.block(s.Stmts)
+	case *ast.FuncDefStmt:
+		// Its name stands in the source, so it stores a table's field at most
+		// once for each time it stands there.
+		w.block(s.Func.Stmts)
+	case *ast.ReturnStmt:
+		w.exprs(s.Exprs)
+	}
+	return s
+}
+
+// assign makes stores of assignments to fields. Several at once are evaluated
+// before the first is stored, as Lua has it; left to itself the engine gets
+// "a, b = b, a" wrong.
+func (w *rewriter) assign(s *ast.AssignStmt) ast.Stmt {
+	w.exprs(s.Rhs)
+	store := func(object, key, value ast.Expr) ast.Stmt {
+		c := call(s.Lhs[0], hiddenStore, object, key, value)
+		c.AdjustRet = false
+		out := &ast.FuncCallStmt{Expr: c}
+		out.SetLine(c.Line())
+		out.SetLastLine(c.LastLine())
+		return out
+	}
+	if len(s.Lhs) == 1 && len(s.Rhs) == 1 {
+		field, ok := s.Lhs[0].(*ast.AttrGetExpr)
+		if !ok {
+			return s
+		}
+		return store(w.expr(field.Object), w.expr(field.Key), s.Rhs[0])
+	}
+
+	line := func(n ast.PositionHolder) {
+		n.SetLine(s.Lhs[0].Line())
+		n.SetLastLine(max(s.Lhs[0].Line(), s.Lhs[0].LastLine()))
+	}
+	ident := func(name string, i int) *ast.IdentExpr {
+		e := &ast.IdentExpr{Value: fmt.Sprintf("\x00%s%d", name, i)}
+		line(e)
+		return e
+	}
+	local := func(names []string, exprs []ast.Expr) ast.Stmt {
+		l := &ast.LocalAssignStmt{Names: names, Exprs: exprs}
+		line(l)
+		return l
+	}
+	do := &ast.DoBlockStmt{}
+	line(do)
+	for i, lhs := range s.Lhs {
+		if field, ok := lhs.(*ast.AttrGetExpr); ok {
+			do.Stmts = append(do.Stmts, local([]string{ident("object", i).Value, ident("key", i).Value}, []ast.Expr{w.expr(field.Object), w.expr(field.Key)}))
+		}
+	}
+	var values []string
+	for i := range max(len(s.Lhs), len(s.Rhs)) {
+		values = append(values, ident("value", i).Value)
+	}
+	do.Stmts = append(do.Stmts, local(values, s.Rhs))
+	for i, lhs := range s.Lhs {
+		if _, ok := lhs.(*ast.AttrGetExpr); ok {
+			do.Stmts = append(do.Stmts, store(ident("object", i), ident("key", i), ident("value", i)))
+			continue
+		}
+		a := &ast.AssignStmt{Lhs: []ast.Expr{lhs}, Rhs: []ast.Expr{ident("value", i)}}
+		line(a)
+		do.Stmts = append(do.Stmts, a)
+	}
+	return do
+}
+
+func (w *rewriter) exprs(all []ast.Expr) {
+	for i, e := range all {
+		all[i] = w.expr(e)
+	}
+}
+
+func (w *rewriter) expr(e ast.Expr) ast.Expr {
+	switch e := e.(type) {
+	case *ast.StringExpr:
+		w.literals[e.Value] = true
+	case *ast.AttrGetExpr:
+		e.Object, e.Key = w.expr(e.Object), w.expr(e.Key)
+	case *ast.TableExpr:
+		for _, f := range e.Fields {
+			f.Key, f.Value = w.expr(f.Key), w.expr(f.Value)
+		}
+		n := &ast.NumberExpr{Value: fmt.Sprint(len(e.Fields))}
+		n.SetLine(e.Line())
+		return call(e, hiddenTable, e, n)
+	case *ast.FuncCallExpr:
+		e.Func, e.Receiver = w.expr(e.Func), w.expr(e.Receiver)
+		w.exprs(e.Args)
+	case *ast.LogicalOpExpr:
+		e.Lhs, e.Rhs = w.expr(e.Lhs), w.expr(e.Rhs)
+	case *ast.RelationalOpExpr:
+		e.Lhs, e.Rhs = w.expr(e.Lhs), w.expr(e.Rhs)
+	case *ast.ArithmeticOpExpr:
+		e.Lhs, e.Rhs = w.expr(e.Lhs), w.expr(e.Rhs)
+	case *ast.StringConcatOpExpr:
+		return w.concat(e)
+	case *ast.UnaryMinusOpExpr:
+		e.Expr = w.expr(e.Expr)
+	case *ast.UnaryNotOpExpr:
+		e.Expr = w.expr(e.Expr)
+	case *ast.UnaryLenOpExpr:
+		return call(e, hiddenLength, w.single(e.Expr))
+	case *ast.FunctionExpr:
+		w.block(e.Stmts)
+	}
+	return e
+}
+
+// concat joins a chain of operators into calls; the last part comes first in
+// a, b and c of "a .. b .. c" as it does in Lua.
+func (w *rewriter) concat(e *ast.StringConcatOpExpr) ast.Expr {
+	const operandsPerCall = 50
+	var parts []ast.Expr
+	var rest ast.Expr = e
+	for {
+		c, ok := rest.(*ast.StringConcatOpExpr)
+		if !ok {
+			parts = append(parts, w.single(rest))
+			return call(e, hiddenConcat, parts...)
+		}
+		if len(parts) == operandsPerCall {
+			return call(e, hiddenConcat, append(parts, w.concat(c))...)
+		}
+		parts = append(parts, w.single(c.Lhs))
+		rest = c.Rhs
+	}
+}
+
+// single is an operand: one value, also of a call or of "...".
+func (w *rewriter) single(e ast.Expr) ast.Expr {
+	e = w.expr(e)
+	switch e := e.(type) {
+	case *ast.FuncCallExpr:
+		e.AdjustRet = true
+	case *ast.Comma3Expr:
+		e.AdjustRet = true
+	}
+	return e
+}
