@@ -38,8 +38,9 @@ func (st *step) claim(old *Binding, t *Template) verdict {
 }
 
 // claimStatic: on an update the best policy wins, whoever had the template. One
-// that waits unclaimed is taken by a policy that appears only if it changed
-// while nothing matched, or if that policy is activated on purpose.
+// that waits unclaimed is taken by a policy only if it changed while nothing
+// matched, which one that was never active did, or if that policy is activated
+// on purpose.
 func (st *step) claimStatic(v *verdict, old *Binding, t *Template) {
 	if v.touched {
 		v.policy = st.best(t)
@@ -49,7 +50,7 @@ func (st *step) claimStatic(v *verdict, old *Binding, t *Template) {
 		return
 	}
 	winner := st.best(t)
-	if winner != nil && (old == nil || old.Unmatched || st.onPurpose(winner)) {
+	if winner != nil && (old == nil || old.attached() || old.Unmatched || st.onPurpose(winner)) {
 		v.policy = winner
 		return
 	}

@@ -4,8 +4,6 @@ package propagate
 
 import (
 	"maps"
-
-	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // The marks on an object in a member (decision 27).
@@ -22,9 +20,10 @@ const (
 )
 
 // Manifest is a template's content exactly as it is applied, marks included.
-// It is a fresh object that the caller may keep.
+// The caller may keep it and write to its metadata; all else it shares with
+// the template.
 func (s *State) Manifest(id ID, c *Content) map[string]any {
-	object := runtime.DeepCopyJSON(c.object())
+	object := c.object()
 	binding := s.BindingName(id)
 	if id.Namespace != "" {
 		binding = id.Namespace + "/" + binding

@@ -8,8 +8,10 @@ import (
 	"io/fs"
 	"maps"
 	"reflect"
+	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -70,11 +72,7 @@ func (r *Renderer) Render(fsys fs.FS) (*Build, error) {
 		n.replaced[name] = u
 		return true
 	}
-	for _, file := range files {
-		if !reuse(file) {
-			n.render(file, false)
-		}
-	}
+	n.renderFiles(slices.DeleteFunc(files, reuse))
 	for _, root := range slices.Sorted(maps.Keys(layout.roots)) {
 		if !reuse(root) {
 			n.render(root, true)
@@ -135,6 +133,30 @@ func (n *next) done(name string) bool {
 
 func (n *next) render(name string, root bool) {
 	u, problems := render(n.fsys, name, root)
+	n.put(name, root, u, problems)
+}
+
+// renderFiles renders plain files, which know nothing of each other, on all
+// cores.
+func (n *next) renderFiles(names []string) {
+	units, problems := make([]*unit, len(names)), make([][]propagate.Problem, len(names))
+	var at atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(names)) {
+		workers.Go(func() {
+			for i := int(at.Add(1)) - 1; i < len(names); i = int(at.Add(1)) - 1 {
+				units[i], problems[i] = render(n.fsys, names[i], false)
+			}
+		})
+	}
+	workers.Wait()
+	for i, name := range names {
+		n.put(name, false, units[i], problems[i])
+	}
+}
+
+// put takes what became of a unit.
+func (n *next) put(name string, root bool, u *unit, problems []propagate.Problem) {
 	n.renders++
 	n.problems = append(n.problems, problems...)
 	if u == nil {
