@@ -317,6 +317,7 @@ func (l *Loop) meet(snapshot *propagate.Snapshot) (met bool) {
 			continue
 		}
 		delete(l.unreached, name)
+		l.once(name, nil)
 		if l.opt.DryRun {
 			m = dispatch.DryRun(m)
 		}

@@ -5,6 +5,7 @@ package reconcile
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/propagate"
@@ -65,10 +66,28 @@ func RefusalLines(s *propagate.State) []string {
 
 // outcomes reports what the members do not have yet.
 func (l *Loop) outcomes() {
-	for _, o := range l.dispatcher.Outcomes() {
+	l.tell(l.dispatcher.Outcomes())
+}
+
+// tell reports what is new, and forgets what is over: if it comes again it is
+// told again.
+func (l *Loop) tell(outcomes []dispatch.Outcome) {
+	now := map[string]bool{}
+	for _, o := range outcomes {
+		now[outcomeKey(o)] = true
 		l.outcome(o)
 	}
+	for key := range l.reported {
+		if strings.HasPrefix(key, outcomePrefix) && !now[key] {
+			delete(l.reported, key)
+		}
+	}
 }
+
+// outcomePrefix tells outcomes from the other things that are reported once.
+const outcomePrefix = "outcome/"
+
+func outcomeKey(o dispatch.Outcome) string { return outcomePrefix + o.Cluster + "/" + o.ID.Key() }
 
 func (l *Loop) outcome(o dispatch.Outcome) {
 	if o.Err == nil {
@@ -78,7 +97,7 @@ func (l *Loop) outcome(o dispatch.Outcome) {
 	if o.Waiting > 0 {
 		text = fmt.Sprintf("%s (%s waiting)", text, plural(o.Waiting, "object"))
 	}
-	key := o.Cluster + "/" + o.ID.Key()
+	key := outcomeKey(o)
 	if l.reported[key] == text {
 		return
 	}
