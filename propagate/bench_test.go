@@ -97,3 +97,24 @@ func heap() uint64 {
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
+
+// BenchmarkMatch finds the policies of 10,000 templates among 1,000, half of
+// them by labels, and binds them where there is no cluster to go to.
+func BenchmarkMatch(b *testing.B) {
+	s := fleet(b, 10_000, 0)
+	for i := range 1_000 {
+		selector := policyv1alpha1.ResourceSelector{APIVersion: "v1", Kind: "ConfigMap", Name: fmt.Sprintf("config-%05d", i*10)}
+		if i%2 == 0 {
+			selector.Name, selector.LabelSelector = "", &metav1.LabelSelector{MatchLabels: map[string]string{"app": fmt.Sprint(i)}}
+		}
+		p, problems := propagate.NewPolicy(policyv1alpha1.KindPropagationPolicy, metav1.ObjectMeta{Name: fmt.Sprintf("p-%d", i), Namespace: fmt.Sprintf("ns-%d", i%10)},
+			policyv1alpha1.PropagationSpec{ResourceSelectors: []policyv1alpha1.ResourceSelector{selector}}, propagate.Origin{}, nil)
+		if problems != nil {
+			b.Fatal(problems)
+		}
+		s.Policies = s.Policies.With(p.Ref.Key(), p)
+	}
+	for b.Loop() {
+		propagate.Step(propagate.State{}, propagate.Commit{Hash: "first", Snapshot: s})
+	}
+}

@@ -67,6 +67,35 @@ func BenchmarkBulk(b *testing.B) {
 	}
 }
 
+// BenchmarkMove edits one policy so that 500 templates leave one of three real
+// members for the other two, from the commit to the last acknowledgement.
+func BenchmarkMove(b *testing.B) {
+	members := realMembers(b)
+	for b.Loop() {
+		var took []float64
+		for round := range benchRounds {
+			fleet := newBenchFleet(b, members, fmt.Sprintf("move%d", round))
+			fleet.ours(b)
+			policy := benchFiles(fleet.prefix, "1")["policy.yaml"]
+			fleet.repo.Commit("leave "+names[2], map[string]string{
+				// The namespaces stay: their deletion would want a confirmation.
+				"policy.yaml": strings.NewReplacer("  placement:\n", "  placement:\n    clusterAffinity: {exclude: ["+names[2]+"]}\n", namespaceSelector, "").Replace(policy) +
+					"---\napiVersion: policy.karmada.io/v1alpha1\nkind: ClusterPropagationPolicy\nmetadata: {name: namespaces}\nspec:\n  resourceSelectors:\n" + namespaceSelector,
+				"fairlead.yaml": "apiVersion: fairlead.dev/v1alpha1\nkind: FleetConfig\nspec: {maxDelete: 100%}\n",
+			})
+			began := time.Now()
+			if err := fleet.loop.Once(context.Background()); err != nil {
+				b.Fatal(err)
+			}
+			took = append(took, time.Since(began).Seconds())
+			if err := fleet.loop.Close(); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(median(took), "s/move")
+	}
+}
+
 // benchFleet is a fleet of 500 templates in namespaces of its own.
 type benchFleet struct {
 	members map[string]*member
@@ -82,6 +111,8 @@ func newBenchFleet(b *testing.B, members map[string]*member, prefix string) *ben
 	return f
 }
 
+const namespaceSelector = "  - {apiVersion: v1, kind: Namespace}\n"
+
 func benchFiles(prefix, version string) map[string]string {
 	files := map[string]string{}
 	for _, name := range names {
@@ -94,8 +125,7 @@ spec:
   resourceSelectors:
   - {apiVersion: apps/v1, kind: Deployment}
   - {apiVersion: v1, kind: ConfigMap}
-  - {apiVersion: v1, kind: Namespace}
-  placement:
+` + namespaceSelector + `  placement:
     replicaScheduling:
       replicaSchedulingType: Divided
 `
