@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/fairlead/fairlead/dispatch"
@@ -82,7 +83,9 @@ type Loop struct {
 	examined   time.Time       // when dispatch was told to look at everything
 	members    map[string]*propagate.Cluster
 	unreached  map[string]error // clusters that Members has no way to reach
-	reported   map[string]string
+
+	telling  sync.Mutex
+	reported map[string]string // what was told last, by what it is about
 }
 
 // Open opens the repository and the checkpoint. Close ends what it began.

@@ -5,7 +5,6 @@ package reconcile
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/propagate"
@@ -22,13 +21,24 @@ func (l *Loop) once(key string, err error) {
 	if err != nil {
 		text = err.Error()
 	}
-	if l.reported[key] == text {
-		return
-	}
-	l.reported[key] = text
-	if text != "" {
+	if l.isNew(key, text) && text != "" {
 		l.report(Warn, "%s", text)
 	}
+}
+
+// isNew notes what is reported under a key, and says whether it differs from
+// what was. Dispatch reports from many goroutines.
+func (l *Loop) isNew(key, text string) bool {
+	l.telling.Lock()
+	defer l.telling.Unlock()
+	if l.reported[key] == text {
+		return false
+	}
+	l.reported[key] = text
+	if text == "" {
+		delete(l.reported, key)
+	}
+	return true
 }
 
 // refusal tells why the head contributes nothing.
@@ -38,10 +48,9 @@ func (l *Loop) refusal() {
 		l.once("refusal", nil)
 		return
 	}
-	if l.reported["refusal"] == r.Commit {
+	if !l.isNew("refusal", r.Commit) {
 		return
 	}
-	l.reported["refusal"] = r.Commit
 	for _, line := range RefusalLines(&l.state) {
 		l.report(Warn, "%s", line)
 	}
@@ -66,28 +75,13 @@ func RefusalLines(s *propagate.State) []string {
 
 // outcomes reports what the members do not have yet.
 func (l *Loop) outcomes() {
-	l.tell(l.dispatcher.Outcomes())
-}
-
-// tell reports what is new, and forgets what is over: if it comes again it is
-// told again.
-func (l *Loop) tell(outcomes []dispatch.Outcome) {
-	now := map[string]bool{}
-	for _, o := range outcomes {
-		now[outcomeKey(o)] = true
+	for _, o := range l.dispatcher.Outcomes() {
 		l.outcome(o)
 	}
-	for key := range l.reported {
-		if strings.HasPrefix(key, outcomePrefix) && !now[key] {
-			delete(l.reported, key)
-		}
-	}
 }
 
-// outcomePrefix tells outcomes from the other things that are reported once.
-const outcomePrefix = "outcome/"
-
-func outcomeKey(o dispatch.Outcome) string { return outcomePrefix + o.Cluster + "/" + o.ID.Key() }
+// outcomeKey tells outcomes from the other things that are reported once.
+func outcomeKey(cluster string, id propagate.ID) string { return "outcome/" + cluster + "/" + id.Key() }
 
 func (l *Loop) outcome(o dispatch.Outcome) {
 	if o.Err == nil {
@@ -97,19 +91,21 @@ func (l *Loop) outcome(o dispatch.Outcome) {
 	if o.Waiting > 0 {
 		text = fmt.Sprintf("%s (%s waiting)", text, plural(o.Waiting, "object"))
 	}
-	key := outcomeKey(o)
-	if l.reported[key] == text {
+	key := outcomeKey(o.Cluster, o.ID)
+	if !l.isNew(key, text) {
 		return
 	}
-	l.reported[key] = text
 	l.opt.Report(Line{Level: Warn, Cluster: o.Cluster, Object: o.ID, Text: text})
 }
 
-// acted passes on what dispatch does. Failures are told by outcomes, once.
+// acted passes on what dispatch does. Failures are told by outcomes, once; an
+// act that goes well ends them, and one that comes again is told again.
 func (l *Loop) acted(e dispatch.Event) {
 	if e.Err != nil || e.ID == (propagate.ID{}) {
 		return
 	}
+	l.isNew(outcomeKey(e.Cluster, e.ID), "")
+	l.isNew(outcomeKey(e.Cluster, propagate.ID{}), "")
 	text := fmt.Sprintf("%s: %s %s", e.Cluster, e.Op, e.ID)
 	if e.Note != "" {
 		text += ": " + e.Note
