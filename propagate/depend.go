@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
+	"github.com/fairlead/fairlead/propagate/interpret"
 	"github.com/fairlead/fairlead/propagate/schedule"
 )
 
@@ -214,12 +215,32 @@ func sortedIDs(set map[ID]bool) []ID {
 	return slices.SortedFunc(maps.Keys(set), func(a, b ID) int { return cmp.Compare(a.Key(), b.Key()) })
 }
 
-// requires is what a binding takes along to its clusters.
-func (b *Binding) requires() []ID {
-	if b.Namespace == "" || len(b.Targets) == 0 || !b.Active.Policy.Spec.PropagateDeps {
+// requires finds what a binding takes along to its clusters.
+func (st *step) requires(b, old *Binding) {
+	switch {
+	case b.Namespace == "" || len(b.Targets) == 0 || !b.Active.Policy.Spec.PropagateDeps:
+	case b.answers != nil && b.answers.interprets:
+		st.interpretedRequires(b, old)
+	default:
+		b.Requires = dependencies(b.Active.Template)
+	}
+}
+
+// selected are the kinds that a binding selects of.
+func (b *Binding) selected() []ID {
+	if b == nil {
 		return nil
 	}
-	return dependencies(b.Active.Template)
+	return b.Selects
+}
+
+// needsOthers is whether a template can want others beside it, or had them.
+func (st *step) needsOthers(id ID) bool {
+	if hasDependencies(id.GroupKind()) || len(st.prev.Bindings.At(id.Key()).references()) > 0 {
+		return true
+	}
+	t := st.next.Snapshot.Templates.At(id.Key())
+	return t != nil && st.next.index.script(t, interpret.GetDependencies) != nil
 }
 
 // references are all objects that must stand beside a binding's works: what
@@ -265,6 +286,9 @@ func (st *step) attachments(id ID) (on map[string]attachment, policy *Policy, pr
 		direct := slices.Contains(b.Requires, id)
 		for i := range b.Works {
 			w := &b.Works[i]
+			if b.answers != nil && !b.targets(w.Cluster) {
+				continue // it is there for others itself, and that is not followed
+			}
 			if !direct && !slices.Contains(w.lingering(), id) {
 				continue
 			}

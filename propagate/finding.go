@@ -44,6 +44,7 @@ const (
 	FindingNotActivated     = "lazy-not-activated"
 	FindingWaits            = "waiting-for-overrides"
 	FindingUnscheduled      = "unscheduled"
+	FindingInterpreter      = "interpreter-failed"
 )
 
 // Finding is something that a reviewer should know and that refuses nothing.
@@ -99,6 +100,10 @@ func (s *State) Findings() []Finding {
 	for b := range s.Bindings.Values() {
 		if b.Pending != nil && b.Claim != nil {
 			waiting[*b.Claim]++
+		}
+		if b.answers != nil && b.answers.unread != "" && b.Active.Policy.Spec.PropagateDeps {
+			all = append(all, Finding{Code: FindingInterpreter, Level: LevelCaution, Object: b.ID, Origin: origin(b, s),
+				Message: fmt.Sprintf("what %s requires stays as it was: %s", b.ID, b.answers.unread)})
 		}
 		if b.attached() {
 			all = append(all, s.ownersDisagree(b)...)

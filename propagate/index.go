@@ -14,13 +14,15 @@ import (
 // template can meet without asking each about each. It follows from a
 // snapshot and its bindings, and each step brings it forward by what changed.
 type index struct {
-	templates ordered.Map[*Template] // by apiVersion, kind, namespace, name
-	policies  ordered.Map[*Policy]   // by namespace of the policy, apiVersion, kind and name of each selector, ref
-	overrides ordered.Map[*Override] // by namespace of the override, apiVersion and kind of each selector, ref
-	claimed   ordered.Map[ID]        // by policy, template
-	requires  ordered.Map[ID]        // by what is needed, who needs it
-	names     ordered.Map[ID]        // by namespace, binding name, group
-	clusters  []*schedule.Cluster
+	templates    ordered.Map[*Template]    // by apiVersion, kind, namespace, name
+	policies     ordered.Map[*Policy]      // by namespace of the policy, apiVersion, kind and name of each selector, ref
+	overrides    ordered.Map[*Override]    // by namespace of the override, apiVersion and kind of each selector, ref
+	interpreters ordered.Map[*Interpreter] // by apiVersion and kind of the target, name
+	claimed      ordered.Map[ID]           // by policy, template
+	requires     ordered.Map[ID]           // by what is needed, who needs it
+	selects      ordered.Map[ID]           // by the kind that is selected of, who selects
+	names        ordered.Map[ID]           // by namespace, binding name, group
+	clusters     []*schedule.Cluster
 }
 
 // join makes an index key of parts, none of which holds a NUL.
@@ -60,6 +62,12 @@ func (ix *index) binding(before, after *Binding) {
 	}
 	if after != nil && after.Claim != nil {
 		ix.claimed = ix.claimed.With(join(after.Claim.Key(), after.Key()), after.ID)
+	}
+	for _, id := range before.selected() {
+		ix.selects = ix.selects.Without(join(id.Key(), before.Key()))
+	}
+	for _, id := range after.selected() {
+		ix.selects = ix.selects.With(join(id.Key(), after.Key()), after.ID)
 	}
 	for _, id := range before.references() {
 		ix.requires = ix.requires.Without(join(id.Key(), before.Key()))
@@ -145,6 +153,9 @@ func newIndex(s *Snapshot) index {
 	}
 	for o := range s.Overrides.Values() {
 		ix.override(nil, o)
+	}
+	for in := range s.Interpreters.Values() {
+		ix.interpreter(nil, in)
 	}
 	for c := range s.Clusters.Values() {
 		ix.clusters = append(ix.clusters, c.placed)

@@ -221,8 +221,11 @@ func (r *rendering) render(t *Template, s share, cluster *Cluster) (key string, 
 	key = fmt.Sprint(s)
 	at, ok := r.memo[key]
 	if !ok {
-		at = rendered{object: shared(t, s)}
+		at.object, at.err = shared(t, s, r.reviser)
 		r.memo[key] = at
+	}
+	if at.err != nil {
+		return key, nil, at.err
 	}
 	for _, scope := range scopesOf(t) {
 		rules := r.index.rulesFor(scope, t, at.object, cluster.Cluster)

@@ -12,7 +12,7 @@ import (
 // place chooses the binding's targets, or keeps the ones it has (fold rule
 // 15, digest §3.5-3.7). applied is whether a policy applies to it.
 func (st *step) place(b, old *Binding, applied bool) {
-	wanted, workload := replicas(b.Active.Template)
+	wanted, workload := b.replicas()
 	if old != nil {
 		b.Targets, b.AffinityName, b.Placed, b.Observed, b.Scheduled = old.Targets, old.AffinityName, old.Placed, old.Observed, old.Scheduled
 	}
@@ -20,6 +20,11 @@ func (st *step) place(b, old *Binding, applied bool) {
 		// What no policy applies to, or what another scheduler is to place,
 		// only loses clusters.
 		b.Targets = st.present(b.Targets)
+		return
+	}
+	if b.answers != nil && b.answers.unasked != "" {
+		b.Targets = st.present(b.Targets)
+		b.Scheduled = Scheduled{workv1alpha2.ReasonSchedulerError, b.answers.unasked}
 		return
 	}
 	placement := b.Active.Policy.placement
@@ -35,7 +40,7 @@ func (st *step) place(b, old *Binding, applied bool) {
 		Kind:       b.Kind,
 		Workload:   workload,
 		Replicas:   wanted,
-		Needs:      b.Active.Template.asks.needs,
+		Needs:      b.asks().needs,
 		Previous:   st.present(b.Targets),
 		Affinity:   b.AffinityName,
 		PlacesAPI:  st.placesAPI(b.Active.Template),
@@ -60,7 +65,7 @@ func (st *step) mustSchedule(b, old *Binding, wanted int64, workload bool) bool 
 	case !workload || !placement.Divided():
 		// Not whenever it is looked at: with regions a second look can move it.
 		return old.Scheduled.Reason != workv1alpha2.ReasonSuccess ||
-			st.concerned(b) || old.Active != b.Active || st.definitionMoved(b.Active.Template) ||
+			st.concerned(b) || old.Active != b.Active || old.answers != b.answers || st.definitionMoved(b.Active.Template) ||
 			old.Claim == nil || st.prev.snapshot().waitsFor(b.Active.Policy)
 	case b.Placed != placement.Digest(b.AffinityName), len(st.present(b.Targets)) != len(b.Targets):
 		return true

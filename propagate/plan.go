@@ -315,11 +315,21 @@ func action(runs, want *Content) Action {
 	case runs.Template == nil || want.Template == nil:
 		return ActionUpdate
 	}
-	same := share{replicas: 0, completions: -1}
-	if sameRules(runs.Rules, want.Rules) && digestJSON(shared(runs.Template, same)) == digestJSON(shared(want.Template, same)) {
+	if sameRules(runs.Rules, want.Rules) && sameButShare(runs, want) {
 		return ActionScale
 	}
 	return ActionUpdate
+}
+
+// sameButShare is whether two contents would be equal with one share.
+func sameButShare(a, b *Content) bool {
+	same := share{replicas: 1, completions: -1}
+	x, err := shared(a.Template, same, a.reviser)
+	if err != nil {
+		return false
+	}
+	y, err := shared(b.Template, same, b.reviser)
+	return err == nil && digestJSON(x) == digestJSON(y)
 }
 
 // whyChanged points at the documents that this change edits.
@@ -341,6 +351,9 @@ func (p *planner) whyChanged(before, after *Binding, was, is *Work) []Because {
 	if was != nil && is.Blocked == "" {
 		why = append(why, whyOverridden(was.Want.Rules, is.Want.Rules)...)
 	}
+	if script := interpreted(before, after, was, is); script != nil {
+		why = append(why, Because{"interpreter", script.origin})
+	}
 	if before != nil {
 		for _, target := range before.Targets {
 			if _, stays := p.head.snapshot().Clusters.Get(target.Name); !stays {
@@ -353,6 +366,19 @@ func (p *planner) whyChanged(before, after *Binding, was, is *Work) []Because {
 		why = append(why, Because{Code: "observations"})
 	}
 	return why
+}
+
+// interpreted is the script that came or changed for a work that was there.
+func interpreted(before, after *Binding, was, is *Work) *script {
+	switch s := is.Want.reviser; {
+	case was == nil || is.Blocked != "":
+		return nil
+	case s != nil && s.id() != was.Want.reviser.id():
+		return s
+	case after.answers != nil && (before.answers == nil || before.answers.by != after.answers.by):
+		return after.answers.script
+	}
+	return nil
 }
 
 // whyOverridden points at the rules that are new, and at those that are gone.
@@ -412,7 +438,7 @@ func (p *planner) policy(b *Binding) *Policy {
 
 // replicaChange is nil for kinds without replicas.
 func replicaChange(b *Binding, before, after, asked *Content) *ReplicaChange {
-	if _, workload := replicas(b.Active.Template); !workload {
+	if _, workload := b.replicas(); !workload {
 		return nil
 	}
 	r := &ReplicaChange{}
@@ -436,7 +462,7 @@ func (p *planner) bindingFindings(before, after *Binding) {
 				"%s matches no policy any more: its placement and its hold stay as they were", after.ID)
 		}
 	}
-	if _, workload := replicas(after.Active.Template); !workload || !after.Active.Policy.placement.Divided() {
+	if _, workload := after.replicas(); !workload || !after.Active.Policy.placement.Divided() {
 		return
 	}
 	var asked, runs int64

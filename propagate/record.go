@@ -26,6 +26,7 @@ type BindingRecord struct {
 	Brakes         *Brakes          `json:"brakes"`
 	Targets        []schedule.Share `json:"targets,omitempty"`
 	Requires       []ID             `json:"requires,omitempty"`
+	Selects        []ID             `json:"selects,omitempty"`
 	AffinityName   string           `json:"affinityName,omitempty"`
 	Placed         Digest           `json:"placed,omitzero"`
 	Observed       bool             `json:"observed,omitempty"`
@@ -84,6 +85,7 @@ func (b *Binding) Record() BindingRecord {
 		Brakes:         b.Brakes,
 		Targets:        b.Targets,
 		Requires:       b.Requires,
+		Selects:        b.Selects,
 		AffinityName:   b.AffinityName,
 		Placed:         b.Placed,
 		Observed:       b.Observed,
@@ -199,16 +201,17 @@ func (s *Saved) restore(id ID, r BindingRecord, snapshots map[string]*Snapshot, 
 		return nil, err
 	}
 	b := &Binding{
-		ID: id, Claim: r.Claim, Pending: r.Pending, Unmatched: r.Unmatched, Brakes: r.Brakes, Targets: r.Targets, Requires: r.Requires, Scheduled: r.Scheduled,
+		ID: id, Claim: r.Claim, Pending: r.Pending, Unmatched: r.Unmatched, Brakes: r.Brakes, Targets: r.Targets, Requires: r.Requires, Selects: r.Selects, Scheduled: r.Scheduled,
 		AffinityName: r.AffinityName, Placed: r.Placed, Observed: r.Observed,
 		Active: &Active{Template: template, TemplateCommit: r.TemplateCommit, Policy: policy, PolicyCommit: r.PolicyCommit},
 		Works:  make([]Work, 0, len(r.Works)),
 	}
+	b.answers = state.index.answer(template, nil)
 	contents := make([]*Content, len(r.Contents))
 	for i, c := range r.Contents {
 		contents[i] = c.content()
 	}
-	rendering := newRendering(&state.index)
+	rendering := newRendering(&state.index, template)
 	for _, w := range r.Works {
 		work := Work{Cluster: w.Cluster, Held: w.Held, Preserve: w.Preserve, Blocked: w.Blocked}
 		if w.Want < 0 || w.Want >= len(contents) || w.Released >= len(contents) {
@@ -217,7 +220,7 @@ func (s *Saved) restore(id ID, r BindingRecord, snapshots map[string]*Snapshot, 
 		work.Want = contents[w.Want]
 		if cluster := state.Snapshot.Clusters.At(w.Cluster); work.Blocked == "" && cluster != nil {
 			// Overrides act at once, so those of the accepted commit made it.
-			work.Want.Template = template
+			work.Want.Template, work.Want.reviser = template, rendering.reviser
 			if _, work.Want.Rules, err = rendering.render(template, work.Want.share(), cluster); err != nil {
 				return nil, err
 			}

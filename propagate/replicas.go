@@ -33,11 +33,11 @@ type asks struct {
 	needs        *schedule.Needs
 }
 
-// replicas is what a template asks for (digest §3.3). A template is a
+// wanted is how many replicas are asked for (digest §3.3). A template is a
 // workload when it wants replicas or says what a replica needs; others go
 // whole to every cluster.
-func replicas(t *Template) (wanted int64, workload bool) {
-	return t.asks.replicas, t.asks.replicas > 0 || t.asks.requirements != nil
+func (a asks) wanted() (replicas int64, workload bool) {
+	return a.replicas, a.replicas > 0 || a.requirements != nil
 }
 
 func newAsks(id ID, object map[string]any) asks {

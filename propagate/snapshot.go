@@ -19,13 +19,14 @@ import (
 // documents are. Nothing in it is altered once it is made, so snapshots of
 // neighbouring commits share what did not change.
 type Snapshot struct {
-	Settings  *Settings              // nil without a fairlead.yaml
-	Clusters  ordered.Map[*Cluster]  // by name
-	Policies  ordered.Map[*Policy]   // by Policy.Ref.Key()
-	Overrides ordered.Map[*Override] // by Override.Ref.Key()
-	Templates ordered.Map[*Template] // by ID.Key()
-	Units     ordered.Map[*Unit]     // by path
-	Findings  ordered.Map[*Finding]  // what is worth saying about a document, by origin
+	Settings     *Settings                 // nil without a fairlead.yaml
+	Clusters     ordered.Map[*Cluster]     // by name
+	Policies     ordered.Map[*Policy]      // by Policy.Ref.Key()
+	Overrides    ordered.Map[*Override]    // by Override.Ref.Key()
+	Templates    ordered.Map[*Template]    // by ID.Key()
+	Interpreters ordered.Map[*Interpreter] // by name
+	Units        ordered.Map[*Unit]        // by path
+	Findings     ordered.Map[*Finding]     // what is worth saying about a document, by origin
 }
 
 // Unit is what is rendered as a whole: a kustomization root, or a plain file.

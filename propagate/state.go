@@ -62,7 +62,12 @@ type Binding struct {
 	Scheduled Scheduled
 	// Requires are the objects that go along to every target (propagateDeps).
 	Requires []ID
-	Works    []Work // by cluster
+	// Selects are the kinds, without a name, of which a script selects what
+	// goes along by labels.
+	Selects []ID
+	Works   []Work // by cluster
+
+	answers *answers // of scripts, nil where the kind's own rules hold
 }
 
 // Active is a template's content and a policy's delayed fields, each as of
@@ -114,6 +119,9 @@ type Content struct {
 	TemplateCommit string
 	// Rules are the overrides that made it, in their order.
 	Rules []*Rule
+	// reviser is the script that wrote the share of replicas, nil for the
+	// kind's own rule.
+	reviser *script
 	// Requires is what the content references, under propagateDeps.
 	Requires []ID
 	// Conflict is what the object itself says about objects that are not ours,

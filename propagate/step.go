@@ -73,6 +73,7 @@ func advance(prev State, c Commit) (State, *Guard) {
 	st.policies()
 	st.templates()
 	st.overrides()
+	st.interpreters()
 	st.units()
 	st.bindAll()
 	if len(returned) > 0 {
@@ -174,6 +175,11 @@ func (st *step) templates() {
 	for d := range ordered.Diff(st.prev.snapshot().Templates, st.next.Snapshot.Templates) {
 		st.next.index.template(d.Before, d.After)
 		st.dirty[d.Key] = true
+		id, _ := ParseKey(d.Key)
+		id.Name = ""
+		for owner := range under(st.prev.index.selects, id.Key()) {
+			st.dirty[owner.Key()] = true
+		}
 	}
 }
 
@@ -232,24 +238,36 @@ func (st *step) units() {
 // kinds first, because where they go decides where objects of their kinds can
 // go; then what can need others beside it; then the rest, which may be needed.
 func (st *step) bindAll() {
+	done := map[string]bool{}
 	for _, wave := range []func(ID) bool{
 		func(id ID) bool { return id.GroupKind() == crd },
-		func(id ID) bool { return hasDependencies(id.GroupKind()) },
+		func(id ID) bool { return st.needsOthers(id) && !hasDependencies(id.GroupKind()) },
+		st.needsOthers,
 		func(id ID) bool { return true },
 	} {
-		var keys []string
-		for key := range st.dirty {
-			if id, _ := ParseKey(key); wave(id) {
-				keys = append(keys, key)
-			}
-		}
-		slices.Sort(keys)
-		for _, key := range keys {
-			delete(st.dirty, key)
-			st.bind(key)
-			st.spread(key)
+		for st.bindWave(wave, done) {
+			// What scripts require can require others itself.
 		}
 	}
+}
+
+// bindWave decides about what is dirty in one wave and not decided yet, and
+// says whether there was any.
+func (st *step) bindWave(wave func(ID) bool, done map[string]bool) bool {
+	var keys []string
+	for key := range st.dirty {
+		if id, _ := ParseKey(key); !done[key] && wave(id) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		done[key] = true
+		delete(st.dirty, key)
+		st.bind(key)
+		st.spread(key)
+	}
+	return len(keys) > 0
 }
 
 // spread has looked at what a decision concerns besides its own template.
@@ -307,8 +325,9 @@ func (st *step) decide(old *Binding, t *Template, v verdict, activated bool, on 
 		b.Active = old.Active
 	}
 	b.Pending = st.pending(b, old, t, v)
+	b.answers = st.next.index.answer(b.Active.Template, old.answered())
 	st.place(b, old, v.policy != nil)
-	b.Requires = b.requires()
+	st.requires(b, old)
 	st.works(b, old, on)
 	return b
 }
@@ -350,6 +369,14 @@ func (st *step) replace(old, b *Binding, keep bool) {
 		st.depart(old, b, keep)
 	}
 	st.arrive(b)
+}
+
+// answered is what scripts said for a binding.
+func (b *Binding) answered() *answers {
+	if b == nil {
+		return nil
+	}
+	return b.answers
 }
 
 // claim is the policy that has the binding's template, nil without one.

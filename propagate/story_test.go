@@ -23,6 +23,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	clusterv1alpha1 "github.com/fairlead/fairlead/api/cluster/v1alpha1"
+	configv1alpha1 "github.com/fairlead/fairlead/api/config/v1alpha1"
 	fleetv1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
 	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
 	"github.com/fairlead/fairlead/propagate"
@@ -188,6 +189,13 @@ func add(s *propagate.Snapshot, node *yaml.Node, origin propagate.Origin, unit s
 		var o *propagate.Override
 		if o, problems = propagate.NewOverride(kind, doc.ObjectMeta, doc.Spec, origin, lines); o != nil {
 			s.Overrides = s.Overrides.With(o.Ref.Key(), o)
+		}
+	case configv1alpha1.KindResourceInterpreterCustomization:
+		var doc configv1alpha1.ResourceInterpreterCustomization
+		decode(text, &doc)
+		var in *propagate.Interpreter
+		if in, problems = propagate.NewInterpreter(&doc, origin, lines); in != nil {
+			s.Interpreters = s.Interpreters.With(in.Name, in)
 		}
 	case clusterv1alpha1.KindCluster:
 		var doc clusterv1alpha1.Cluster

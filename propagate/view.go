@@ -50,7 +50,7 @@ func (s *State) ResourceBinding(b *Binding) *workv1alpha2.ResourceBinding {
 	policy := b.Active.Policy
 	s.requiredBy(rb, b.ID)
 	if b.attached() {
-		wanted, _ := replicas(b.Active.Template)
+		wanted, _ := b.replicas()
 		rb.Spec.Replicas = int32(wanted)
 		rb.Spec.Resource.APIVersion = b.Active.Template.APIVersion
 		rb.Spec.ConflictResolution = policy.Spec.ConflictResolution
@@ -58,9 +58,9 @@ func (s *State) ResourceBinding(b *Binding) *workv1alpha2.ResourceBinding {
 	}
 	rb.Annotations[AnnotationActivePolicy] = fmt.Sprintf("%s@%s", policy.Ref, b.Active.PolicyCommit)
 	rb.Spec.Resource.APIVersion = b.Active.Template.APIVersion
-	wanted, _ := replicas(b.Active.Template)
+	wanted, _ := b.replicas()
 	rb.Spec.Replicas = int32(wanted)
-	rb.Spec.ReplicaRequirements = b.Active.Template.asks.requirements
+	rb.Spec.ReplicaRequirements = b.asks().requirements
 	rb.Spec.Placement = &policy.Spec.Placement
 	rb.Spec.PropagateDeps = policy.Spec.PropagateDeps
 	rb.Spec.ConflictResolution = policy.Spec.ConflictResolution

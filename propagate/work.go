@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
+	"github.com/fairlead/fairlead/propagate/interpret"
 	"github.com/fairlead/fairlead/propagate/override"
 	"github.com/fairlead/fairlead/propagate/schedule"
 )
@@ -17,7 +18,7 @@ import (
 // and whether it may have it now.
 func (st *step) works(b, old *Binding, on map[string]attachment) {
 	completions := b.completions()
-	r := newRendering(&st.next.index)
+	r := newRendering(&st.next.index, b.Active.Template)
 	targets := b.withAttached(on)
 	b.Works = make([]Work, len(targets))
 	for i, target := range targets {
@@ -105,7 +106,7 @@ func (st *step) content(b *Binding, cluster string, s share, was *Work, r *rende
 		}
 		return &Content{Replicas: s.replicas, Completions: s.completions, APIVersion: t.APIVersion, TemplateCommit: b.Active.TemplateCommit, Revision: st.commit.Hash}, err.Error()
 	}
-	if had != nil && had.share() == s && had.Template == t && sameRules(had.Rules, rules) {
+	if had != nil && had.share() == s && had.Template == t && had.reviser.id() == r.reviser.id() && sameRules(had.Rules, rules) {
 		return had.requiring(b.Requires), ""
 	}
 	c, ok := r.made[key]
@@ -119,6 +120,7 @@ func (st *step) content(b *Binding, cluster string, s share, was *Work, r *rende
 			Template:       t,
 			TemplateCommit: b.Active.TemplateCommit,
 			Rules:          rules,
+			reviser:        r.reviser,
 			Requires:       b.Requires,
 			Conflict:       conflictOf(object),
 			Revision:       st.commit.Hash,
@@ -133,7 +135,7 @@ func (st *step) content(b *Binding, cluster string, s share, was *Work, r *rende
 	}
 	// A restored state knows it by its digest alone.
 	kept := *had
-	kept.Template, kept.Rules, kept.Conflict, kept.Requires = c.Template, c.Rules, c.Conflict, c.Requires
+	kept.Template, kept.Rules, kept.reviser, kept.Conflict, kept.Requires = c.Template, c.Rules, c.reviser, c.Conflict, c.Requires
 	return &kept, ""
 }
 
@@ -151,13 +153,14 @@ func (c *Content) share() share { return share{c.Replicas, c.Completions} }
 
 // rendering makes the contents of one binding, each of them once.
 type rendering struct {
-	index *index
-	memo  map[string]rendered // by share and rules
-	made  map[string]*Content // by the same
+	index   *index
+	reviser *script             // of the template's kind
+	memo    map[string]rendered // by share and rules
+	made    map[string]*Content // by the same
 }
 
-func newRendering(ix *index) *rendering {
-	return &rendering{ix, map[string]rendered{}, map[string]*Content{}}
+func newRendering(ix *index, t *Template) *rendering {
+	return &rendering{ix, ix.script(t, interpret.ReviseReplica), map[string]rendered{}, map[string]*Content{}}
 }
 
 // completions shares a divided Job's completions in proportion to its
@@ -181,7 +184,11 @@ func (b *Binding) completions() map[string]int64 {
 // object is the content as it is applied, without the marks that tell it is
 // ours.
 func (c *Content) object() map[string]any {
-	object := shared(c.Template, c.share())
+	object, err := shared(c.Template, c.share(), c.reviser)
+	if err != nil {
+		// The step that made this content has run the same script.
+		panic(fmt.Sprintf("propagate: the share of %s cannot be written any more: %v", c.Template.ID, err))
+	}
 	for _, r := range c.Rules {
 		next, err := override.Apply(object, r.Overriders)
 		if err != nil {
@@ -195,9 +202,12 @@ func (c *Content) object() map[string]any {
 
 // shared is the template with a cluster's share of its replicas. It shares
 // with the template what it leaves as it is.
-func shared(t *Template, s share) map[string]any {
+func shared(t *Template, s share, reviser *script) (map[string]any, error) {
+	if reviser != nil && s.replicas > 0 {
+		return reviser.revised(t, s.replicas)
+	}
 	object := maps.Clone(t.Object)
-	if _, workload := replicas(t); workload {
+	if _, workload := t.asks.wanted(); workload && reviser == nil {
 		if field := replicaField(t.GroupKind()); field != "" {
 			setSpec(object, field, s.replicas)
 		}
@@ -205,7 +215,7 @@ func shared(t *Template, s share) map[string]any {
 	if s.completions >= 0 {
 		setSpec(object, "completions", s.completions)
 	}
-	return object
+	return object, nil
 }
 
 // cleaned is an object without the keys that stay out of the members.

@@ -326,6 +326,7 @@ func (n *next) snapshot() *propagate.Snapshot {
 	names := slices.Sorted(maps.Keys(n.replaced))
 	clusters, policies := collection[*propagate.Cluster]{what: "Cluster"}, collection[*propagate.Policy]{what: "policy"}
 	overrides := collection[*propagate.Override]{what: "override"}
+	interpreters := collection[*propagate.Interpreter]{what: "interpreter"}
 	templates, findings := collection[*propagate.Template]{what: "object"}, collection[*propagate.Finding]{}
 	for _, name := range names {
 		old := n.prev.units.At(name)
@@ -342,6 +343,7 @@ func (n *next) snapshot() *propagate.Snapshot {
 			clusters.drop(it.cluster != nil, func() (string, *propagate.Cluster) { return it.cluster.Name, it.cluster })
 			policies.drop(it.policy != nil, func() (string, *propagate.Policy) { return it.policy.Ref.Key(), it.policy })
 			overrides.drop(it.override != nil, func() (string, *propagate.Override) { return it.override.Ref.Key(), it.override })
+			interpreters.drop(it.interpreter != nil, func() (string, *propagate.Interpreter) { return it.interpreter.Name, it.interpreter })
 			templates.drop(it.template != nil, func() (string, *propagate.Template) { return it.template.Key(), it.template })
 			for _, f := range it.findings {
 				findings.drop(true, func() (string, *propagate.Finding) { return findingKey(f), f })
@@ -367,6 +369,9 @@ func (n *next) snapshot() *propagate.Snapshot {
 			if it.override != nil {
 				keep(&it.override, overrides.add(n, s.Overrides, it.override.Ref.Key(), it.override, it.override.Origin))
 			}
+			if it.interpreter != nil {
+				keep(&it.interpreter, interpreters.add(n, s.Interpreters, it.interpreter.Name, it.interpreter, it.interpreter.Origin))
+			}
 			if it.template != nil {
 				keep(&it.template, templates.add(n, s.Templates, it.template.Key(), it.template, it.template.Origin))
 			}
@@ -376,8 +381,26 @@ func (n *next) snapshot() *propagate.Snapshot {
 		}
 	}
 	s.Clusters, s.Policies, s.Overrides = clusters.into(s.Clusters), policies.into(s.Policies), overrides.into(s.Overrides)
+	s.Interpreters = interpreters.into(s.Interpreters)
+	if !s.Interpreters.Same(n.prev.Snapshot.Interpreters) {
+		n.disagree(s.Interpreters)
+	}
 	s.Templates, s.Findings = templates.into(s.Templates), findings.into(s.Findings)
 	return &s
+}
+
+// disagree finds interpreters that answer for one thing.
+func (n *next) disagree(all ordered.Map[*propagate.Interpreter]) {
+	first := map[string]*propagate.Interpreter{}
+	for in := range all.Values() {
+		for answer := range in.Answers() {
+			if other := first[answer]; other != nil {
+				n.twice(answer+" (by "+other.Name+" and "+in.Name+")", other.Origin, in.Origin)
+			} else {
+				first[answer] = in
+			}
+		}
+	}
 }
 
 // keep stores an older, equal value in a unit that was just rendered. Units
@@ -495,6 +518,8 @@ func describe(v any) string {
 		return v.Ref.String()
 	case *propagate.Override:
 		return v.Ref.String()
+	case *propagate.Interpreter:
+		return "ResourceInterpreterCustomization " + v.Name
 	case *propagate.Template:
 		return v.ID.String()
 	}
@@ -509,14 +534,21 @@ func originOf(v any) propagate.Origin {
 		return v.Origin
 	case *propagate.Override:
 		return v.Origin
+	case *propagate.Interpreter:
+		return v.Origin
 	case *propagate.Template:
 		return v.Origin
 	}
 	return propagate.Origin{}
 }
 
-// equal compares what two pointers point to. Templates have digests.
+// equal compares what two pointers point to. Templates and
+// interpreters have digests.
 func equal(a, b any) bool {
+	if was, ok := a.(*propagate.Interpreter); ok {
+		now := b.(*propagate.Interpreter)
+		return was == now || was.Digest == now.Digest && was.Name == now.Name && was.Origin == now.Origin
+	}
 	was, ok := a.(*propagate.Template)
 	if !ok {
 		return reflect.DeepEqual(a, b)

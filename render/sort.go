@@ -14,6 +14,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	clusterv1alpha1 "github.com/fairlead/fairlead/api/cluster/v1alpha1"
+	configv1alpha1 "github.com/fairlead/fairlead/api/config/v1alpha1"
 	fleetv1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
 	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
 	"github.com/fairlead/fairlead/propagate"
@@ -22,14 +23,15 @@ import (
 // settingsFile is where the fleet's settings stand, at the root of its tree.
 const settingsFile = "fairlead.yaml"
 
-// item is what became of one document: one of its first five fields.
+// item is what became of one document: one of its first six fields.
 type item struct {
-	settings *propagate.Settings
-	cluster  *propagate.Cluster
-	policy   *propagate.Policy
-	override *propagate.Override
-	template *propagate.Template
-	findings []*propagate.Finding
+	settings    *propagate.Settings
+	cluster     *propagate.Cluster
+	policy      *propagate.Policy
+	override    *propagate.Override
+	interpreter *propagate.Interpreter
+	template    *propagate.Template
+	findings    []*propagate.Finding
 
 	// open is set for a template whose kind Kubernetes does not define: its
 	// scope depends on the definitions in the same snapshot.
@@ -68,6 +70,13 @@ func sortDocument(d *document, unit string) (*item, []propagate.Problem) {
 		return sortPolicy(d, apiVersion, kind)
 	case gv.Group == "work.karmada.io":
 		return notPropagated(d, gv.Group, "Karmada computes it, and so do we")
+	case apiVersion == configv1alpha1.GroupVersion.String() && kind == configv1alpha1.KindResourceInterpreterCustomization:
+		var doc configv1alpha1.ResourceInterpreterCustomization
+		if wrong := decodeStrict(d, &doc); len(wrong) > 0 {
+			return nil, wrong
+		}
+		in, wrong := propagate.NewInterpreter(&doc, d.origin, d.lines())
+		return &item{interpreter: in}, wrong
 	case strings.HasSuffix(gv.Group, ".karmada.io"):
 		return nil, []propagate.Problem{d.problem("kind", "not supported yet: %s", kind)}
 	case isEphemeral(gv.Group, kind):
