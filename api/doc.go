@@ -7,4 +7,4 @@
 // about it are in propagate.
 package api
 
-//go:generate go run k8s.io/code-generator/cmd/deepcopy-gen@v0.36.6 --output-file zz_generated.deepcopy.go --go-header-file ../hack/licence.go.txt ./policy/v1alpha1 ./cluster/v1alpha1 ./work/v1alpha1 ./work/v1alpha2 ./fleet/v1alpha1 ./config/v1alpha1
+//go:generate go run k8s.io/code-generator/cmd/deepcopy-gen@v0.36.6 --output-file zz_generated.deepcopy.go --go-header-file ../hack/licence.go.txt ./policy/v1alpha1 ./cluster/v1alpha1 ./work/v1alpha1 ./work/v1alpha2 ./fleet/v1alpha1 ./config/v1alpha1 ./apps/v1alpha1

@@ -45,6 +45,7 @@ const (
 	FindingWaits            = "waiting-for-overrides"
 	FindingUnscheduled      = "unscheduled"
 	FindingInterpreter      = "interpreter-failed"
+	FindingNotPlaced        = "rebalances-nothing"
 )
 
 // Finding is something that a reviewer should know and that refuses nothing.
@@ -116,6 +117,9 @@ func (s *State) Findings() []Finding {
 		}
 		all = append(all, snapshot.unknownClusters(p)...)
 		all = append(all, snapshot.withoutEffect(p)...)
+	}
+	for r := range snapshot.Rebalancers.Values() {
+		all = append(all, s.unbalanced(r)...)
 	}
 	sortFindings(all)
 	return all

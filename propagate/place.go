@@ -44,6 +44,7 @@ func (st *step) place(b, old *Binding, applied bool) {
 		Previous:   st.present(b.Targets),
 		Affinity:   b.AffinityName,
 		PlacesAPI:  st.placesAPI(b.Active.Template),
+		Fresh:      st.fresh[b.Key()],
 	}, st.next.index.clusters)
 	b.Targets, b.AffinityName, b.Observed = out.Targets, out.Affinity, out.Observed
 	b.Scheduled = Scheduled{out.Reason, out.Message}
@@ -60,6 +61,8 @@ func (st *step) place(b, old *Binding, applied bool) {
 func (st *step) mustSchedule(b, old *Binding, wanted int64, workload bool) bool {
 	placement := b.Active.Policy.placement
 	switch {
+	case st.fresh[b.Key()]:
+		return true
 	case old == nil || old.Active == nil || old.Placed == (Digest{}) || old.Scheduled.Reason == workv1alpha2.ReasonNoClusterFit:
 		return true
 	case !workload || !placement.Divided():

@@ -25,6 +25,7 @@ type Snapshot struct {
 	Overrides    ordered.Map[*Override]    // by Override.Ref.Key()
 	Templates    ordered.Map[*Template]    // by ID.Key()
 	Interpreters ordered.Map[*Interpreter] // by name
+	Rebalancers  ordered.Map[*Rebalancer]  // by name
 	Units        ordered.Map[*Unit]        // by path
 	Findings     ordered.Map[*Finding]     // what is worth saying about a document, by origin
 }

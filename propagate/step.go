@@ -55,6 +55,7 @@ type step struct {
 	// changed are clusters, before and after, about which more changed than
 	// their room.
 	changed    []*schedule.Cluster
+	fresh      map[string]bool // what is placed anew, by ID.Key()
 	deletions  []Deletion
 	emptyUnits []string
 }
@@ -62,7 +63,7 @@ type step struct {
 type absences = ordered.Map[*Absence]
 
 func advance(prev State, c Commit) (State, *Guard) {
-	st := &step{commit: c, prev: &prev, next: prev, dirty: map[string]bool{}, kept: map[string]bool{}}
+	st := &step{commit: c, prev: &prev, next: prev, dirty: map[string]bool{}, kept: map[string]bool{}, fresh: map[string]bool{}}
 	st.next.Commit, st.next.Accepted, st.next.Refusal = c.Hash, c.Hash, nil
 	st.next.Snapshot = c.Snapshot
 	if c.Snapshot == prev.Snapshot {
@@ -74,6 +75,7 @@ func advance(prev State, c Commit) (State, *Guard) {
 	st.templates()
 	st.overrides()
 	st.interpreters()
+	st.rebalancers()
 	st.units()
 	st.bindAll()
 	if len(returned) > 0 {

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	appsv1alpha1 "github.com/fairlead/fairlead/api/apps/v1alpha1"
 	clusterv1alpha1 "github.com/fairlead/fairlead/api/cluster/v1alpha1"
 	configv1alpha1 "github.com/fairlead/fairlead/api/config/v1alpha1"
 	fleetv1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
@@ -189,6 +190,13 @@ func add(s *propagate.Snapshot, node *yaml.Node, origin propagate.Origin, unit s
 		var o *propagate.Override
 		if o, problems = propagate.NewOverride(kind, doc.ObjectMeta, doc.Spec, origin, lines); o != nil {
 			s.Overrides = s.Overrides.With(o.Ref.Key(), o)
+		}
+	case appsv1alpha1.KindWorkloadRebalancer:
+		var doc appsv1alpha1.WorkloadRebalancer
+		decode(text, &doc)
+		var r *propagate.Rebalancer
+		if r, problems = propagate.NewRebalancer(&doc, origin, lines); r != nil {
+			s.Rebalancers = s.Rebalancers.With(r.Name, r)
 		}
 	case configv1alpha1.KindResourceInterpreterCustomization:
 		var doc configv1alpha1.ResourceInterpreterCustomization

@@ -326,6 +326,7 @@ func (n *next) snapshot() *propagate.Snapshot {
 	names := slices.Sorted(maps.Keys(n.replaced))
 	clusters, policies := collection[*propagate.Cluster]{what: "Cluster"}, collection[*propagate.Policy]{what: "policy"}
 	overrides := collection[*propagate.Override]{what: "override"}
+	rebalancers := collection[*propagate.Rebalancer]{what: "rebalancer"}
 	interpreters := collection[*propagate.Interpreter]{what: "interpreter"}
 	templates, findings := collection[*propagate.Template]{what: "object"}, collection[*propagate.Finding]{}
 	for _, name := range names {
@@ -344,6 +345,7 @@ func (n *next) snapshot() *propagate.Snapshot {
 			policies.drop(it.policy != nil, func() (string, *propagate.Policy) { return it.policy.Ref.Key(), it.policy })
 			overrides.drop(it.override != nil, func() (string, *propagate.Override) { return it.override.Ref.Key(), it.override })
 			interpreters.drop(it.interpreter != nil, func() (string, *propagate.Interpreter) { return it.interpreter.Name, it.interpreter })
+			rebalancers.drop(it.rebalancer != nil, func() (string, *propagate.Rebalancer) { return it.rebalancer.Name, it.rebalancer })
 			templates.drop(it.template != nil, func() (string, *propagate.Template) { return it.template.Key(), it.template })
 			for _, f := range it.findings {
 				findings.drop(true, func() (string, *propagate.Finding) { return findingKey(f), f })
@@ -372,6 +374,9 @@ func (n *next) snapshot() *propagate.Snapshot {
 			if it.interpreter != nil {
 				keep(&it.interpreter, interpreters.add(n, s.Interpreters, it.interpreter.Name, it.interpreter, it.interpreter.Origin))
 			}
+			if it.rebalancer != nil {
+				keep(&it.rebalancer, rebalancers.add(n, s.Rebalancers, it.rebalancer.Name, it.rebalancer, it.rebalancer.Origin))
+			}
 			if it.template != nil {
 				keep(&it.template, templates.add(n, s.Templates, it.template.Key(), it.template, it.template.Origin))
 			}
@@ -381,7 +386,7 @@ func (n *next) snapshot() *propagate.Snapshot {
 		}
 	}
 	s.Clusters, s.Policies, s.Overrides = clusters.into(s.Clusters), policies.into(s.Policies), overrides.into(s.Overrides)
-	s.Interpreters = interpreters.into(s.Interpreters)
+	s.Interpreters, s.Rebalancers = interpreters.into(s.Interpreters), rebalancers.into(s.Rebalancers)
 	if !s.Interpreters.Same(n.prev.Snapshot.Interpreters) {
 		n.disagree(s.Interpreters)
 	}
@@ -520,6 +525,8 @@ func describe(v any) string {
 		return v.Ref.String()
 	case *propagate.Interpreter:
 		return "ResourceInterpreterCustomization " + v.Name
+	case *propagate.Rebalancer:
+		return "WorkloadRebalancer " + v.Name
 	case *propagate.Template:
 		return v.ID.String()
 	}
@@ -535,6 +542,8 @@ func originOf(v any) propagate.Origin {
 	case *propagate.Override:
 		return v.Origin
 	case *propagate.Interpreter:
+		return v.Origin
+	case *propagate.Rebalancer:
 		return v.Origin
 	case *propagate.Template:
 		return v.Origin

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 
+	appsv1alpha1 "github.com/fairlead/fairlead/api/apps/v1alpha1"
 	clusterv1alpha1 "github.com/fairlead/fairlead/api/cluster/v1alpha1"
 	configv1alpha1 "github.com/fairlead/fairlead/api/config/v1alpha1"
 	fleetv1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
@@ -23,13 +24,14 @@ import (
 // settingsFile is where the fleet's settings stand, at the root of its tree.
 const settingsFile = "fairlead.yaml"
 
-// item is what became of one document: one of its first six fields.
+// item is what became of one document: one of its first seven fields.
 type item struct {
 	settings    *propagate.Settings
 	cluster     *propagate.Cluster
 	policy      *propagate.Policy
 	override    *propagate.Override
 	interpreter *propagate.Interpreter
+	rebalancer  *propagate.Rebalancer
 	template    *propagate.Template
 	findings    []*propagate.Finding
 
@@ -70,6 +72,14 @@ func sortDocument(d *document, unit string) (*item, []propagate.Problem) {
 		return sortPolicy(d, apiVersion, kind)
 	case gv.Group == "work.karmada.io":
 		return notPropagated(d, gv.Group, "Karmada computes it, and so do we")
+	case apiVersion == appsv1alpha1.GroupVersion.String() && kind == appsv1alpha1.KindWorkloadRebalancer:
+		delete(d.object, "status")
+		var doc appsv1alpha1.WorkloadRebalancer
+		if wrong := decodeStrict(d, &doc); len(wrong) > 0 {
+			return nil, wrong
+		}
+		r, wrong := propagate.NewRebalancer(&doc, d.origin, d.lines())
+		return &item{rebalancer: r}, wrong
 	case apiVersion == configv1alpha1.GroupVersion.String() && kind == configv1alpha1.KindResourceInterpreterCustomization:
 		var doc configv1alpha1.ResourceInterpreterCustomization
 		if wrong := decodeStrict(d, &doc); len(wrong) > 0 {
