@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -236,6 +237,71 @@ func (ix *index) answer(t *Template, had *answers) *answers {
 		a.refs = all
 	}
 	return a
+}
+
+// answer asks the scripts of a kind once in a step.
+func (st *step) answer(t *Template, had *answers) *answers {
+	a, ok := st.asked[t]
+	if !ok {
+		if st.asked == nil {
+			st.asked = map[*Template]*answers{}
+		}
+		a = st.next.index.answer(t, had)
+		st.asked[t] = a
+	}
+	return a
+}
+
+// ownersFirst puts what scripts require behind what requires it, as each
+// template is decided once in a step. In a circle the order of the keys holds.
+func (st *step) ownersFirst(keys []string) []string {
+	if st.next.index.interpreters.Len() == 0 {
+		return keys
+	}
+	here := map[ID][]string{} // by identity, and by kind and namespace
+	for _, key := range keys {
+		id, _ := ParseKey(key)
+		here[id] = append(here[id], key)
+		id.Name = ""
+		here[id] = append(here[id], key)
+	}
+	requires := map[string][]string{}
+	for _, key := range keys {
+		t := st.next.Snapshot.Templates.At(key)
+		if t == nil {
+			continue
+		}
+		a := st.answer(t, st.prev.Bindings.At(key).answered())
+		if a == nil {
+			continue
+		}
+		for _, r := range a.refs {
+			if gv, err := schema.ParseGroupVersion(r.APIVersion); err == nil {
+				requires[key] = append(requires[key], here[ID{Group: gv.Group, Kind: r.Kind, Namespace: t.Namespace, Name: r.Name}]...)
+			}
+		}
+	}
+	if len(requires) == 0 {
+		return keys
+	}
+	var last []string
+	seen := map[string]bool{}
+	var visit func(key string)
+	visit = func(key string) {
+		if seen[key] {
+			return
+		}
+		seen[key] = true
+		for _, other := range requires[key] {
+			visit(other)
+		}
+		last = append(last, key)
+	}
+	for _, key := range slices.Backward(keys) {
+		visit(key)
+	}
+	slices.Reverse(last)
+	return last
 }
 
 func (s *script) id() Digest {

@@ -55,7 +55,8 @@ type step struct {
 	// changed are clusters, before and after, about which more changed than
 	// their room.
 	changed    []*schedule.Cluster
-	fresh      map[string]bool // what is placed anew, by ID.Key()
+	fresh      map[string]bool        // what is placed anew, by ID.Key()
+	asked      map[*Template]*answers // of scripts, in this step
 	deletions  []Deletion
 	emptyUnits []string
 }
@@ -263,7 +264,7 @@ func (st *step) bindWave(wave func(ID) bool, done map[string]bool) bool {
 		}
 	}
 	slices.Sort(keys)
-	for _, key := range keys {
+	for _, key := range st.ownersFirst(keys) {
 		done[key] = true
 		delete(st.dirty, key)
 		st.bind(key)
@@ -327,7 +328,7 @@ func (st *step) decide(old *Binding, t *Template, v verdict, activated bool, on 
 		b.Active = old.Active
 	}
 	b.Pending = st.pending(b, old, t, v)
-	b.answers = st.next.index.answer(b.Active.Template, old.answered())
+	b.answers = st.answer(b.Active.Template, old.answered())
 	st.place(b, old, v.policy != nil)
 	st.requires(b, old)
 	st.works(b, old, on)
