@@ -57,6 +57,7 @@ func TestBinariesOfTheCheckout(t *testing.T) {
 func TestStartFails(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
+	t.Setenv("KUBEBUILDER_ASSETS", "") // envtest prefers it to what it is given
 	if s, err := kube.Start(t.TempDir()); err == nil {
 		_ = s.Stop()
 		t.Fatal("it started without binaries")
