@@ -145,7 +145,8 @@ func runs(ts *testscript.TestScript, _ bool, _ []string) {
 func eventually(ts *testscript.TestScript, _ bool, args []string) {
 	want, err := regexp.Compile("(?m)" + args[0])
 	ts.Check(err)
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	// A request into a partition ends with its timeout, 30 s, and is tried again.
+	for deadline := time.Now().Add(90 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		got := running(ts)
 		if want.MatchString(got) {
 			return
