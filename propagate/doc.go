@@ -13,7 +13,8 @@
 // alters its arguments, and the same arguments give the same bytes.
 //
 // Read step.go first; it names the stages in their order and each stage has a
-// file: claim.go, activate.go, brakes.go, place.go with package schedule,
-// work.go, guard.go. view.go shows a State in Karmada's terms, plan.go
-// compares two.
+// file: claim.go and preempt.go, activate.go, brakes.go, place.go with package
+// schedule, depend.go, work.go and override.go with package override,
+// depart.go, guard.go. view.go shows a State in Karmada's terms, plan.go
+// compares two, record.go keeps one without its manifests.
 package propagate

@@ -132,16 +132,14 @@ func (f *lookFlags) folded(ctx context.Context) (head string, state propagate.St
 	return head, state, err
 }
 
-// checkGates refuses gates that do not exist, and those whose meaning comes
+// checkGates refuses gates that do not exist, and the one whose meaning comes
 // later.
 func (f *lookFlags) checkGates() error {
 	if err := f.gates.SupportedFeatures(propagate.Gates()); err != nil {
 		return &usageError{err}
 	}
-	for _, gate := range []string{propagate.GateFailover} {
-		if on, err := features.Enabled(gate); err == nil && on {
-			return usagef("not supported yet: feature gate %s", gate)
-		}
+	if on, err := features.Enabled(propagate.GateFailover); err == nil && on {
+		return usagef("not supported yet: feature gate %s", propagate.GateFailover)
 	}
 	return nil
 }
