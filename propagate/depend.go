@@ -281,8 +281,7 @@ type attachment struct {
 // (decision 17, digest §8.4).
 func (st *step) attachments(id ID) (on map[string]attachment, policy *Policy, preserve bool) {
 	policy = attachedAbort
-	for owner := range st.next.index.owners(id) {
-		b := st.next.Bindings.At(owner.Key())
+	for b := range st.owners(id) {
 		direct := slices.Contains(b.Requires, id)
 		for i := range b.Works {
 			w := &b.Works[i]

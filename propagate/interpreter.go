@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -120,6 +119,16 @@ func (in *Interpreter) Answers() iter.Seq[string] {
 			}
 		}
 	}
+}
+
+// builtin is whether it answers for a kind of Kubernetes.
+func (in *Interpreter) builtin() bool {
+	gv, err := schema.ParseGroupVersion(in.APIVersion)
+	if err != nil {
+		return false
+	}
+	_, known := BuiltinScope(gv.Group, in.Kind)
+	return known
 }
 
 // Healthy is whether an observed object of its kind does what it is for; the
@@ -252,58 +261,6 @@ func (st *step) answer(t *Template, had *answers) *answers {
 	return a
 }
 
-// ownersFirst puts what scripts require behind what requires it, as each
-// template is decided once in a step. In a circle the order of the keys holds.
-func (st *step) ownersFirst(keys []string) []string {
-	if st.next.index.interpreters.Len() == 0 {
-		return keys
-	}
-	here := map[ID][]string{} // by identity, and by kind and namespace
-	for _, key := range keys {
-		id, _ := ParseKey(key)
-		here[id] = append(here[id], key)
-		id.Name = ""
-		here[id] = append(here[id], key)
-	}
-	requires := map[string][]string{}
-	for _, key := range keys {
-		t := st.next.Snapshot.Templates.At(key)
-		if t == nil {
-			continue
-		}
-		a := st.answer(t, st.prev.Bindings.At(key).answered())
-		if a == nil {
-			continue
-		}
-		for _, r := range a.refs {
-			if gv, err := schema.ParseGroupVersion(r.APIVersion); err == nil {
-				requires[key] = append(requires[key], here[ID{Group: gv.Group, Kind: r.Kind, Namespace: t.Namespace, Name: r.Name}]...)
-			}
-		}
-	}
-	if len(requires) == 0 {
-		return keys
-	}
-	var last []string
-	seen := map[string]bool{}
-	var visit func(key string)
-	visit = func(key string) {
-		if seen[key] {
-			return
-		}
-		seen[key] = true
-		for _, other := range requires[key] {
-			visit(other)
-		}
-		last = append(last, key)
-	}
-	for _, key := range slices.Backward(keys) {
-		visit(key)
-	}
-	slices.Reverse(last)
-	return last
-}
-
 func (s *script) id() Digest {
 	if s == nil {
 		return Digest{}
@@ -330,13 +287,23 @@ func (st *step) interpretedRequires(b, old *Binding) {
 		}
 		return
 	}
-	found, selects := map[ID]bool{}, map[ID]bool{}
-	for _, r := range b.answers.refs {
+	found, selects := st.named(b.answers, b.ID)
+	b.Requires, b.Selects = sortedIDs(found), nil
+	if len(selects) > 0 {
+		b.Selects = sortedIDs(selects)
+	}
+}
+
+// named are the objects that scripts name for a template, and the kinds that
+// they select of.
+func (st *step) named(a *answers, owner ID) (found, selects map[ID]bool) {
+	found, selects = map[ID]bool{}, map[ID]bool{}
+	for _, r := range a.refs {
 		gv, err := schema.ParseGroupVersion(r.APIVersion)
 		if err != nil {
 			continue // no object can be meant
 		}
-		id := ID{Group: gv.Group, Kind: r.Kind, Namespace: b.Namespace, Name: r.Name}
+		id := ID{Group: gv.Group, Kind: r.Kind, Namespace: owner.Namespace, Name: r.Name}
 		if r.LabelSelector == nil {
 			found[id] = true
 			continue
@@ -346,17 +313,14 @@ func (st *step) interpretedRequires(b, old *Binding) {
 		if err != nil {
 			continue // a script's answer is checked for that
 		}
-		for t := range under(st.next.index.templates, r.APIVersion, r.Kind, b.Namespace) {
+		for t := range under(st.next.index.templates, r.APIVersion, r.Kind, owner.Namespace) {
 			if selector.Matches(labels.Set(t.Labels)) {
 				found[t.ID] = true
 			}
 		}
 	}
-	delete(found, b.ID)
-	b.Requires, b.Selects = sortedIDs(found), nil
-	if len(selects) > 0 {
-		b.Selects = sortedIDs(selects)
-	}
+	delete(found, owner)
+	return found, selects
 }
 
 // revised is the template with a cluster's share of its replicas, by script.

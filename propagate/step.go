@@ -57,6 +57,7 @@ type step struct {
 	changed    []*schedule.Cluster
 	fresh      map[string]bool        // what is placed anew, by ID.Key()
 	asked      map[*Template]*answers // of scripts, in this step
+	circle     *circle                // that is being decided
 	deletions  []Deletion
 	emptyUnits []string
 }
@@ -244,7 +245,6 @@ func (st *step) bindAll() {
 	done := map[string]bool{}
 	for _, wave := range []func(ID) bool{
 		func(id ID) bool { return id.GroupKind() == crd },
-		func(id ID) bool { return st.needsOthers(id) && !hasDependencies(id.GroupKind()) },
 		st.needsOthers,
 		func(id ID) bool { return true },
 	} {
@@ -264,11 +264,20 @@ func (st *step) bindWave(wave func(ID) bool, done map[string]bool) bool {
 		}
 	}
 	slices.Sort(keys)
-	for _, key := range st.ownersFirst(keys) {
-		done[key] = true
-		delete(st.dirty, key)
-		st.bind(key)
-		st.spread(key)
+	for _, group := range st.ownersFirst(keys, done) {
+		if !slices.ContainsFunc(group, func(key string) bool { return st.dirty[key] }) {
+			continue
+		}
+		if len(group) > 1 {
+			st.bindCircle(group)
+		} else {
+			st.bind(group[0])
+		}
+		for _, key := range group {
+			done[key] = true
+			delete(st.dirty, key)
+			st.spread(key)
+		}
 	}
 	return len(keys) > 0
 }
