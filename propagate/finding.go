@@ -118,6 +118,9 @@ func (s *State) Findings() []Finding {
 		all = append(all, snapshot.unknownClusters(p)...)
 		all = append(all, snapshot.withoutEffect(p)...)
 	}
+	for in := range snapshot.Interpreters.Values() {
+		all = append(all, in.withoutEffect()...)
+	}
 	for r := range snapshot.Rebalancers.Values() {
 		all = append(all, s.unbalanced(r)...)
 	}

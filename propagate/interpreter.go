@@ -29,6 +29,13 @@ type Interpreter struct {
 	Digest Digest
 
 	scripts map[string]*script // by the function they define
+	idle    []idle
+}
+
+// idle is a script that is compiled and asked by nobody.
+type idle struct {
+	field, why string
+	origin     Origin
 }
 
 // script is one function of an interpreter.
@@ -52,20 +59,20 @@ func NewInterpreter(doc *configv1alpha1.ResourceInterpreterCustomization, origin
 		c.at("spec.target", "spec.target needs apiVersion and kind")
 	}
 	const at = "spec.customizations."
+	// What has no effect is compiled too, so that a mistake in it is found.
 	for _, r := range []struct {
 		field, function string
 		script          *configv1alpha1.Script
+		noEffect        string // why, "" where it has one
 	}{
-		{"replicaResource", interpret.GetReplicas, rules.ReplicaResource},
-		{"replicaRevision", interpret.ReviseReplica, rules.ReplicaRevision},
-		{"dependencyInterpretation", interpret.GetDependencies, rules.DependencyInterpretation},
-		{"healthInterpretation", interpret.InterpretHealth, rules.HealthInterpretation},
-		// These two are compiled, so that a mistake is found, and not called:
-		// server-side apply retains what others own, and no status is written
-		// into git.
-		{"retention", "Retain", rules.Retention},
-		{"statusReflection", "ReflectStatus", rules.StatusReflection},
-		{"statusAggregation", "AggregateStatus", rules.StatusAggregation},
+		{"replicaResource", interpret.GetReplicas, rules.ReplicaResource, ""},
+		{"replicaRevision", interpret.ReviseReplica, rules.ReplicaRevision, ""},
+		{"dependencyInterpretation", interpret.GetDependencies, rules.DependencyInterpretation, ""},
+		{"healthInterpretation", interpret.InterpretHealth, rules.HealthInterpretation, noStatus},
+		{"statusReflection", interpret.ReflectStatus, rules.StatusReflection, noStatus},
+		{"statusAggregation", interpret.AggregateStatus, rules.StatusAggregation, noStatus},
+		{"retention", interpret.Retain, rules.Retention, "server-side apply leaves alone what the template does not set"},
+		{"componentResource", interpret.GetComponents, rules.ComponentResource, "Karmada's gate MultiplePodTemplatesScheduling for it is off, and there is none here"},
 	} {
 		if r.script == nil {
 			continue
@@ -81,9 +88,9 @@ func NewInterpreter(doc *configv1alpha1.ResourceInterpreterCustomization, origin
 			origin:      Origin{origin.File, c.line(at + r.field)},
 			digest:      digestJSON(r.script),
 		}
-	}
-	if rules.ComponentResource != nil {
-		c.later(at + "componentResource")
+		if r.noEffect != "" {
+			in.idle = append(in.idle, idle{at + r.field, r.noEffect, in.scripts[r.function].origin})
+		}
 	}
 	if len(in.scripts) == 0 && len(c.problems) == 0 {
 		c.at("spec.customizations", "spec.customizations has no script")
@@ -92,6 +99,18 @@ func NewInterpreter(doc *configv1alpha1.ResourceInterpreterCustomization, origin
 		return nil, c.problems
 	}
 	return in, nil
+}
+
+const noStatus = "what members report is not shown yet"
+
+// withoutEffect names its scripts that change nothing.
+func (in *Interpreter) withoutEffect() (found []Finding) {
+	id := ID{Group: configv1alpha1.GroupVersion.Group, Kind: configv1alpha1.KindResourceInterpreterCustomization, Name: in.Name}
+	for _, script := range in.idle {
+		found = append(found, Finding{Code: FindingNoEffect, Level: LevelNotice, Object: id, Origin: script.origin,
+			Message: fmt.Sprintf("%s: %s has no effect: %s", id, script.field, script.why)})
+	}
+	return found
 }
 
 // pods are the rules that scripts can ask for a pod in a custom kind.

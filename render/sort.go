@@ -69,9 +69,7 @@ func sortDocument(d *document, unit string) (*item, []propagate.Problem) {
 	case gv.Group == fleetv1alpha1.GroupVersion.Group:
 		return sortSettings(d, unit, apiVersion, kind)
 	case gv.Group == "policy.karmada.io" || gv.Group == "cluster.karmada.io":
-		return sortPolicy(d, apiVersion, kind)
-	case gv.Group == "work.karmada.io":
-		return notPropagated(d, gv.Group, "Karmada computes it, and so do we")
+		return sortPolicy(d, gv, kind)
 	case apiVersion == appsv1alpha1.GroupVersion.String() && kind == appsv1alpha1.KindWorkloadRebalancer:
 		delete(d.object, "status")
 		var doc appsv1alpha1.WorkloadRebalancer
@@ -88,7 +86,7 @@ func sortDocument(d *document, unit string) (*item, []propagate.Problem) {
 		in, wrong := propagate.NewInterpreter(&doc, d.origin, d.lines())
 		return &item{interpreter: in}, wrong
 	case strings.HasSuffix(gv.Group, ".karmada.io"):
-		return nil, []propagate.Problem{d.problem("kind", "not supported yet: %s", kind)}
+		return sortKarmadas(d, gv, kind)
 	case isEphemeral(gv.Group, kind):
 		return notPropagated(d, gv.Group, "it describes one cluster")
 	}
@@ -157,8 +155,8 @@ func sortSettings(d *document, unit, apiVersion, kind string) (*item, []propagat
 }
 
 // sortPolicy takes the kinds of Karmada that a user writes.
-func sortPolicy(d *document, apiVersion, kind string) (*item, []propagate.Problem) {
-	switch apiVersion + " " + kind {
+func sortPolicy(d *document, gv schema.GroupVersion, kind string) (*item, []propagate.Problem) {
+	switch gv.String() + " " + kind {
 	case "policy.karmada.io/v1alpha1 " + policyv1alpha1.KindPropagationPolicy, "policy.karmada.io/v1alpha1 " + policyv1alpha1.KindClusterPropagationPolicy:
 	case "cluster.karmada.io/v1alpha1 Cluster":
 		var cluster clusterv1alpha1.Cluster
@@ -175,10 +173,7 @@ func sortPolicy(d *document, apiVersion, kind string) (*item, []propagate.Proble
 		o, wrong := propagate.NewOverride(kind, override.ObjectMeta, override.Spec, d.origin, d.lines())
 		return &item{override: o}, wrong
 	default:
-		if !strings.HasSuffix(apiVersion, "/v1alpha1") {
-			kind += " of " + apiVersion
-		}
-		return nil, []propagate.Problem{d.problem("kind", "not supported yet: %s", kind)}
+		return sortKarmadas(d, gv, kind)
 	}
 	findings, wrong := respell(d)
 	if len(wrong) > 0 {
@@ -356,14 +351,20 @@ func reserved(id propagate.ID) string {
 
 // notPropagated is fold rule 10: no template, but worth a word.
 func notPropagated(d *document, group, reason string) (*item, []propagate.Problem) {
+	id := idOf(d, group)
+	return &item{findings: []*propagate.Finding{{
+		Code: propagate.FindingNotPropagated, Level: propagate.LevelNotice, Object: id, Origin: d.origin,
+		Message: fmt.Sprintf("%s is not propagated: %s", id, reason),
+	}}}, nil
+}
+
+// idOf is the identity of a document that is no template.
+func idOf(d *document, group string) propagate.ID {
 	meta := d.object["metadata"].(map[string]any)
 	id := propagate.ID{Group: group, Kind: d.object["kind"].(string), Name: meta["name"].(string)}
 	id.Namespace, _ = meta["namespace"].(string)
 	if namespaced, known := propagate.BuiltinScope(group, id.Kind); known && namespaced && id.Namespace == "" {
 		id.Namespace = metav1.NamespaceDefault
 	}
-	return &item{findings: []*propagate.Finding{{
-		Code: "not-propagated", Level: propagate.LevelNotice, Object: id, Origin: d.origin,
-		Message: fmt.Sprintf("%s is not propagated: %s", id, reason),
-	}}}, nil
+	return id
 }

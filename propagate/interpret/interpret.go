@@ -43,6 +43,10 @@ const (
 	ReviseReplica   = "ReviseReplica"
 	GetDependencies = "GetDependencies"
 	InterpretHealth = "InterpretHealth"
+	ReflectStatus   = "ReflectStatus"
+	AggregateStatus = "AggregateStatus"
+	Retain          = "Retain"
+	GetComponents   = "GetComponents"
 )
 
 // Native is what the kube library offers to scripts: the rules for pods that
