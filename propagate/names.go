@@ -15,18 +15,24 @@ func ExecutionNamespace(cluster string) string { return "karmada-es-" + cluster 
 
 // bindingName is Karmada's (digest §3.1): it leaves the API group out.
 func bindingName(id ID) string {
-	return strings.ToLower(strings.ReplaceAll(id.Name, ":", ".") + "-" + id.Kind)
+	return plainName(id) + "-" + strings.ToLower(id.Kind)
 }
 
 // workName is Karmada's (digest §5.6), which leaves the group out too.
 func workName(id ID) string {
-	long := id.Name + "-" + id.Kind
+	long := bindingName(id)
 	if id.Namespace != "" {
 		long = id.Namespace + "-" + long
 	}
 	h := fnv.New32a()
-	h.Write([]byte(strings.ToLower(long)))
-	return strings.ToLower(strings.ReplaceAll(id.Name, ":", ".")) + "-" + safeDigits.Replace(fmt.Sprint(h.Sum32()))
+	h.Write([]byte(long))
+	return plainName(id) + "-" + safeDigits.Replace(fmt.Sprint(h.Sum32()))
+}
+
+// plainName is an object's name as far as a name of ours can bear it: those of
+// roles may have colons and capitals.
+func plainName(id ID) string {
+	return strings.ToLower(strings.ReplaceAll(id.Name, ":", "."))
 }
 
 // safeDigits spells a number without vowels and look-alikes.
