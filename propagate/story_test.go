@@ -35,7 +35,9 @@ var update = flag.Bool("update", false, "write what the stories print into them"
 // A story is a text archive. Each commit is a folder of it, in order: files
 // are added or replaced, "-delete" lists paths that go, "-trailers" are those
 // of the commit message, "-broken" is a reason why the tree cannot be read.
-// "-want" is what the commit leads to; -update writes it.
+// "-show" lists what "-want" has to tell in full, "binding Pod shop/web" in a
+// line: binding, works or manifests of a template. "-want" is what the commit
+// leads to; -update writes it.
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -62,7 +64,7 @@ func tell(t *testing.T, file string) {
 		if again := propagate.Step(s, c); s.Refusal == nil && print(&again, nil) != print(&s, nil) {
 			t.Errorf("%s: a second step changes something", c.Hash)
 		}
-		got := print(&s, propagate.Compare(&before, &preview, guard))
+		got := print(&s, propagate.Compare(&before, &preview, guard)) + show(t, &s, commit.show)
 		told.Files = append(told.Files, txtar.File{Name: c.Hash + "/-want", Data: []byte(got)})
 		if !*update && got != commit.want {
 			t.Errorf("%s\n--- got\n%s--- want\n%s", c.Hash, got, commit.want)
@@ -79,6 +81,7 @@ func tell(t *testing.T, file string) {
 type storyCommit struct {
 	propagate.Commit
 	files []txtar.File
+	show  string
 	want  string
 }
 
@@ -95,6 +98,8 @@ func history(ar *txtar.Archive) []storyCommit {
 			case "-want":
 				c.want = string(f.Data)
 				continue
+			case "-show":
+				c.show = string(f.Data)
 			case "-delete":
 				for _, gone := range strings.Fields(string(f.Data)) {
 					delete(tree, gone)
@@ -353,4 +358,68 @@ func printBinding(b *bytes.Buffer, s *propagate.State, binding *propagate.Bindin
 		}
 		fmt.Fprintln(b)
 	}
+}
+
+// show tells of templates what print leaves out: the binding and the works as
+// Karmada's users know them, and the manifests that are to run.
+func show(t *testing.T, s *propagate.State, lines string) string {
+	t.Helper()
+	var b bytes.Buffer
+	for line := range strings.Lines(lines) {
+		noun, object, _ := strings.Cut(strings.TrimSpace(line), " ")
+		binding := named(s, object)
+		if binding == nil {
+			t.Fatalf("-show: %q has no binding", object)
+		}
+		if noun == "binding" {
+			fmt.Fprintf(&b, "%s\n%s", object, indented(t, s.ResourceBinding(binding)))
+			continue
+		}
+		for i := range binding.Works {
+			w := &binding.Works[i]
+			fmt.Fprintf(&b, "%s on %s\n", object, w.Cluster)
+			switch noun {
+			case "works":
+				work := s.Work(binding, w)
+				work.Spec.Workload.Manifests = nil
+				b.WriteString(indented(t, work))
+			case "manifests":
+				b.WriteString(indented(t, unmarked(s.Manifest(binding.ID, w.Want))))
+			default:
+				t.Fatalf("-show: %q is none of binding, works, manifests", noun)
+			}
+		}
+	}
+	return b.String()
+}
+
+func named(s *propagate.State, object string) *propagate.Binding {
+	for b := range s.Bindings.Values() {
+		if b.ID.String() == object {
+			return b
+		}
+	}
+	return nil
+}
+
+// unmarked is a manifest without what we write beside its content.
+func unmarked(manifest map[string]any) map[string]any {
+	meta := manifest["metadata"].(map[string]any)
+	for _, field := range []string{"labels", "annotations"} {
+		keys := meta[field].(map[string]any)
+		maps.DeleteFunc(keys, func(key string, _ any) bool { return strings.HasPrefix(key, "fairlead.dev/") })
+		if len(keys) == 0 {
+			delete(meta, field)
+		}
+	}
+	return manifest
+}
+
+func indented(t *testing.T, v any) string {
+	t.Helper()
+	text, err := sigsyaml.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "  " + strings.TrimSuffix(strings.ReplaceAll(string(text), "\n", "\n  "), "  ")
 }
