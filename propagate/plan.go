@@ -262,6 +262,8 @@ func (p *planner) whyGone(before, after *Binding) Because {
 		return p.owner(p.base, before)
 	case after == nil || p.head.snapshot().Templates.At(before.Key()) == nil:
 		return Because{"template-removed", origin(before, p.base)}
+	case before.Active.Policy == after.Active.Policy && before.Active.Template.Digest != after.Active.Template.Digest:
+		return Because{"template", origin(after, p.head)}
 	}
 	return Because{"placement", p.policy(after).At("spec.placement")}
 }
@@ -323,13 +325,22 @@ func action(runs, want *Content) Action {
 
 // sameButShare is whether two contents would be equal with one share.
 func sameButShare(a, b *Content) bool {
-	same := share{replicas: 1, completions: -1}
-	x, err := shared(a.Template, same, a.reviser)
+	x, err := withoutShare(a)
 	if err != nil {
 		return false
 	}
-	y, err := shared(b.Template, same, b.reviser)
+	y, err := withoutShare(b)
 	return err == nil && digestJSON(x) == digestJSON(y)
+}
+
+// withoutShare is a content with the same share, whatever it has: also where
+// it wants no replicas and so is no workload.
+func withoutShare(c *Content) (map[string]any, error) {
+	object, err := shared(c.Template, share{replicas: 1, completions: -1}, c.reviser)
+	if field := replicaField(c.Template.GroupKind()); err == nil && field != "" && c.reviser == nil {
+		setSpec(object, field, 1)
+	}
+	return object, err
 }
 
 // whyChanged points at the documents that this change edits.
@@ -436,11 +447,9 @@ func (p *planner) policy(b *Binding) *Policy {
 	return b.Active.Policy
 }
 
-// replicaChange is nil for kinds without replicas.
+// replicaChange is nil for what has no replicas, and had none. What a script
+// no longer speaks for is not known to have 0.
 func replicaChange(b *Binding, before, after, asked *Content) *ReplicaChange {
-	if _, workload := b.replicas(); !workload {
-		return nil
-	}
 	r := &ReplicaChange{}
 	for _, f := range []struct {
 		to      *int64
@@ -449,6 +458,10 @@ func replicaChange(b *Binding, before, after, asked *Content) *ReplicaChange {
 		if f.content != nil {
 			*f.to = f.content.Replicas
 		}
+	}
+	_, workload := b.replicas()
+	if !workload && (*r == ReplicaChange{} || replicaField(b.GroupKind()) == "") {
+		return nil
 	}
 	return r
 }
