@@ -4,6 +4,12 @@ package propagate
 
 import "cmp"
 
+// LabelClaimedBy on a template, with any value, says that somebody else takes
+// care of it: no policy does, and what it has stays as it is (digest §2.1).
+const LabelClaimedBy = "resourcetemplate.karmada.io/claimed-by"
+
+func (t *Template) claimedByOthers() bool { return t.Labels[LabelClaimedBy] != "" }
+
 // verdict is what a step says about who has a template.
 type verdict struct {
 	// policy claims the template; nil when none does.
@@ -24,6 +30,9 @@ type verdict struct {
 func (st *step) claim(old *Binding, t *Template) verdict {
 	held := old.claim()
 	v := verdict{touched: st.touched(t, held)}
+	if t.claimedByOthers() {
+		return v
+	}
 	v.policy = st.holder(t, held)
 	switch {
 	case st.next.Snapshot.gate(GateStaticPolicy):

@@ -76,6 +76,9 @@ func (s *State) Findings() []Finding {
 	for t := range snapshot.Templates.Values() {
 		b := s.Bindings.At(t.Key())
 		switch {
+		case t.claimedByOthers() && (b == nil || !b.attached()):
+			all = append(all, Finding{Code: FindingNotPropagated, Level: LevelNotice, Object: t.ID, Origin: t.Origin,
+				Message: fmt.Sprintf("%s is left to %s, as its label %s says", t.ID, t.Labels[LabelClaimedBy], LabelClaimedBy)})
 		case b == nil && s.waitsForOverrides(t):
 			all = append(all, Finding{Code: FindingWaits, Level: LevelCaution, Object: t.ID, Origin: t.Origin,
 				Message: fmt.Sprintf("%s waits for the overrides that its policy depends on", t.ID)})
