@@ -38,6 +38,30 @@ func (s *State) Manifest(id ID, c *Content) map[string]any {
 	return object
 }
 
+// Unplaced is the manifest of a template as it would be on a cluster that it is
+// not placed on, overrides and all; nil without a template, and where an
+// override fails.
+func (s *State) Unplaced(id ID, cluster string) map[string]any {
+	t, on := s.snapshot().Templates.At(id.Key()), s.snapshot().Clusters.At(cluster)
+	if t == nil || on == nil {
+		return nil
+	}
+	r := newRendering(&s.index, t)
+	key, rules, err := r.render(t, share{0, -1}, on)
+	if err != nil {
+		return nil
+	}
+	return s.Manifest(id, &Content{
+		Digest:      digestJSON(cleaned(r.memo[key].object)),
+		Completions: -1,
+		APIVersion:  t.APIVersion,
+		Template:    t,
+		Rules:       rules,
+		Revision:    s.Accepted,
+		reviser:     r.reviser,
+	})
+}
+
 // section is a map inside a map, made when it is not there.
 func section(m map[string]any, field string) map[string]any {
 	inner, ok := m[field].(map[string]any)

@@ -85,7 +85,7 @@ func (l level) Keys(cluster string) iter.Seq[propagate.ID] {
 }
 
 // Namespace is the fleet's document of a namespace (fold rule 27): what is
-// released to the cluster, or the template where the fleet does not place it.
+// released to the cluster, or what would be where the fleet does not place it.
 func (l level) Namespace(cluster, name string) map[string]any {
 	id := propagate.ID{Kind: "Namespace", Name: name}
 	if b := l.state.Bindings.At(id.Key()); b != nil {
@@ -97,14 +97,7 @@ func (l level) Namespace(cluster, name string) map[string]any {
 			return l.state.Manifest(id, w.Released)
 		}
 	}
-	if l.state.Snapshot == nil {
-		return nil
-	}
-	t := l.state.Snapshot.Templates.At(id.Key())
-	if t == nil {
-		return nil
-	}
-	return l.state.Manifest(id, &propagate.Content{Digest: t.Digest, Completions: -1, APIVersion: t.APIVersion, Template: t, Revision: l.state.Accepted})
+	return l.state.Unplaced(id, cluster)
 }
 
 // pulls is whether a cluster's own tools apply what is published for it.
