@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -32,26 +33,28 @@ func Run(t *testing.T, open func(t *testing.T) *rest.Config) {
 		{"create, update, nothing", createUpdateNothing},
 		{"a field that left the template leaves the object", removedField},
 		{"lists are merged by key", listsByKey},
-		{"a hand edit is overruled", handEdit},
-		{"what others added stays", othersStay},
-		{"an autoscaler's replicas stay", autoscaled},
-		{"an autoscaler's replicas are overruled without the label", overruled},
+		{"a hand edit is overruled", handEdit},                                         // digest §13, case 73
+		{"what others added stays", othersStay},                                        // digest §13, case 74
+		{"labels of others stay, and those that left the template go", labelsOfOthers}, // digest §13, case 74
+		{"an object that was removed by hand is made again", removedByHand},            // digest §13, case 73
+		{"an autoscaler's replicas stay", autoscaled},                                  // digest §13, case 73
+		{"an autoscaler's replicas are overruled without the label", overruled},        // digest §13, case 73
 		{"replicas that are retained later are never reset", retainedLater},
 		{"overwrite keeps the replicas of what it adopts", overwriteRetains},
-		{"a foreign object is reported", foreign},
+		{"a foreign object is reported", foreign}, // digest §13, case 65
 		{"a foreign object that is identical is reported", foreignIdentical},
 		{"a foreign object that comes in between is left as it was", foreignRace},
-		{"overwrite adopts what kubectl create made", overwriteCreate},
-		{"overwrite adopts what kubectl apply made", overwriteApply},
+		{"overwrite adopts what kubectl create made", overwriteCreate}, // digest §13, cases 65 and 90
+		{"overwrite adopts what kubectl apply made", overwriteApply},   // digest §13, case 65
 		{"overwrite leaves finalizers alone", overwriteFinalizers},
-		{"release leaves what others own", release},
-		{"release where we are the only manager", releaseOnly},
+		{"release leaves what others own", release},            // digest §13, cases 66 and 71
+		{"release where we are the only manager", releaseOnly}, // digest §13, case 66
 		{"released, then overwritten", releaseAndBack},
 		{"delete, and again", deleted},
 		{"an object of another UID is not deleted", otherUID},
 		{"an object that was replaced is not updated", replaced},
-		{"protective marks turn a delete into a release", protected},
-		{"a missing namespace is created once, from the fleet's document", missingNamespace},
+		{"protective marks turn a delete into a release", protected},                         // digest §13, case 75
+		{"a missing namespace is created once, from the fleet's document", missingNamespace}, // digest §13, case 86
 		{"a missing namespace without a document", bareNamespace},
 		{"a namespace that goes later", namespaceGoes},
 		{"a definition and its resource at once", definitionFirst},
@@ -181,6 +184,38 @@ func othersStay(w *world) {
 	o = w.object(strings.Replace(settings, "small", "large", 1))
 	w.must(apply(o))
 	w.same("data", field(w.live(o), "data"), map[string]any{"colour": "red", "size": "large", "extra": "theirs"})
+}
+
+func labelsOfOthers(w *world) {
+	w.namespace()
+	labelled := strings.Replace(settings, "namespace: NS", "namespace: NS, labels: {tier: gold, left: soon}, annotations: {left: soon}", 1)
+	o := w.object(labelled)
+	w.must(apply(o))
+	w.edit("kubectl-label", o, func(u *unstructured.Unstructured) {
+		_ = unstructured.SetNestedField(u.Object, "ann", "metadata", "labels", "owner")
+		_ = unstructured.SetNestedField(u.Object, "ann", "metadata", "annotations", "owner")
+	})
+	o = w.object(strings.NewReplacer(", left: soon}, annotations: {left: soon}", "}").Replace(labelled))
+	w.must(apply(o))
+	labels, annotations := w.live(o).GetLabels(), w.live(o).GetAnnotations()
+	delete(labels, dispatch.LabelManaged)
+	maps.DeleteFunc(annotations, func(key, _ string) bool { return strings.HasPrefix(key, "fairlead.dev/") })
+	w.same("labels", labels, map[string]string{"tier": "gold", "owner": "ann"})
+	w.same("annotations", annotations, map[string]string{"owner": "ann"})
+}
+
+// It is missed when there is something to send.
+func removedByHand(w *world) {
+	w.namespace()
+	o := w.object(settings)
+	w.must(apply(o))
+	if err := w.resource(o).Delete(context.Background(), "settings", metav1.DeleteOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	o = w.object(strings.Replace(settings, "red", "blue", 1))
+	w.must(apply(o))
+	w.same("data", field(w.live(o), "data"), o["data"])
+	w.same("label", w.live(o).GetLabels()[dispatch.LabelManaged], "true")
 }
 
 // scale is what an autoscaler does.
@@ -502,13 +537,6 @@ func replaced(w *world) {
 	w.namespace()
 	o := w.object(settings)
 	w.must(apply(o))
-	if err := w.resource(o).Delete(context.Background(), "settings", metav1.DeleteOptions{}); err != nil {
-		w.t.Fatal(err)
-	}
-	o = w.object(strings.Replace(settings, "red", "blue", 1))
-	w.must(apply(o)) // it is made again
-	w.same("data", field(w.live(o), "data"), o["data"])
-
 	if err := w.resource(o).Delete(context.Background(), "settings", metav1.DeleteOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
