@@ -55,7 +55,7 @@ func NewCluster(in *clusterv1alpha1.Cluster, origin Origin, lines map[string]int
 	if len(c.problems) > 0 {
 		return nil, c.problems
 	}
-	return &Cluster{Cluster: cl, Origin: origin, placed: schedule.NewCluster(cl)}, nil
+	return &Cluster{Cluster: cl, Origin: origin, placed: schedule.NewCluster(cl, readyTaints(readyIn(cl.Status.Conditions))...)}, nil
 }
 
 func checkTaints(c *check, taints []corev1.Taint) {

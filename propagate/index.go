@@ -142,7 +142,8 @@ func (ix *index) selected(s selector) iter.Seq[*Template] {
 	return under(ix.templates, s.APIVersion, s.Kind)
 }
 
-// newIndex makes the index of a whole snapshot, without its bindings.
+// newIndex makes the index of a whole snapshot, without its bindings and
+// clusters.
 func newIndex(s *Snapshot) index {
 	var ix index
 	for t := range s.Templates.Values() {
@@ -156,9 +157,6 @@ func newIndex(s *Snapshot) index {
 	}
 	for in := range s.Interpreters.Values() {
 		ix.interpreter(nil, in)
-	}
-	for c := range s.Clusters.Values() {
-		ix.clusters = append(ix.clusters, c.placed)
 	}
 	return ix
 }

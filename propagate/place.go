@@ -15,6 +15,7 @@ func (st *step) place(b, old *Binding, applied bool) {
 	wanted, workload := b.replicas()
 	if old != nil {
 		b.Targets, b.AffinityName, b.Placed, b.Observed, b.Scheduled = old.Targets, old.AffinityName, old.Placed, old.Observed, old.Scheduled
+		st.evict(b, old)
 	}
 	if !applied || b.Active.Policy.Spec.SchedulerName != defaultScheduler {
 		// What no policy applies to, or what another scheduler is to place,
@@ -45,6 +46,7 @@ func (st *step) place(b, old *Binding, applied bool) {
 		Affinity:   b.AffinityName,
 		PlacesAPI:  st.placesAPI(b.Active.Template),
 		Fresh:      st.fresh[b.Key()],
+		Evicting:   b.evicting(),
 	}, st.next.index.clusters)
 	b.Targets, b.AffinityName, b.Observed = out.Targets, out.Affinity, out.Observed
 	b.Scheduled = Scheduled{out.Reason, out.Message}
@@ -68,7 +70,7 @@ func (st *step) mustSchedule(b, old *Binding, wanted int64, workload bool) bool 
 	case !workload || !placement.Divided():
 		// Not whenever it is looked at: with regions a second look can move it.
 		return old.Scheduled.Reason != workv1alpha2.ReasonSuccess ||
-			st.concerned(b) || old.Active != b.Active || old.answers != b.answers || st.definitionMoved(b.Active.Template) ||
+			st.concerned(b) || len(b.Targets) != len(old.Targets) || old.Active != b.Active || old.answers != b.answers || st.definitionMoved(b.Active.Template) ||
 			old.Claim == nil || st.prev.snapshot().waitsFor(b.Active.Policy)
 	case b.Placed != placement.Digest(b.AffinityName), len(st.present(b.Targets)) != len(b.Targets):
 		return true

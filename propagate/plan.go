@@ -224,7 +224,7 @@ func (p *planner) departed(before, after *Binding, was *Work) {
 	c := Cell{Object: before.ID, APIVersion: was.Released.APIVersion, Cluster: was.Cluster, Policy: before.Active.Policy.Ref,
 		Action: ActionDelete, Disposition: Now, before: was.Released.Digest}
 	gone := p.head.Departure(was.Cluster, before.ID)
-	c.Because = append(c.Because, p.whyGone(before, after))
+	c.Because = append(c.Because, p.whyGone(before, after, was.Cluster))
 	policy := p.policy(before)
 	if gone != nil && gone.Preserve {
 		c.Action = ActionPreserve
@@ -234,7 +234,7 @@ func (p *planner) departed(before, after *Binding, was *Work) {
 	c.DependsOn = after.dependsOn()
 	p.cells = append(p.cells, c)
 
-	held := was.Held || after != nil && after.Brakes.Hold(was.Cluster)
+	held := was.Held && !before.evicts(was.Cluster) || after != nil && after.Brakes.Hold(was.Cluster)
 	switch {
 	case c.Action == ActionPreserve && after != nil:
 		p.find(FindingOrphanOnMove, LevelCaution, before, was.Cluster, policy.At("spec.preserveResourcesOnDeletion"),
@@ -250,13 +250,13 @@ func (p *planner) departed(before, after *Binding, was *Work) {
 
 // dependsOn is what a cell says of its binding, which is nil when it goes.
 func (b *Binding) dependsOn() string {
-	if b == nil || !b.Observed {
+	if b == nil || !b.Observed && len(b.Evictions) == 0 {
 		return ""
 	}
 	return "observations"
 }
 
-func (p *planner) whyGone(before, after *Binding) Because {
+func (p *planner) whyGone(before, after *Binding, cluster string) Because {
 	switch {
 	case before.attached():
 		return p.owner(p.base, before)
@@ -264,6 +264,9 @@ func (p *planner) whyGone(before, after *Binding) Because {
 		return Because{"template-removed", origin(before, p.base)}
 	case before.Active.Policy == after.Active.Policy && before.Active.Template.Digest != after.Active.Template.Digest:
 		return Because{"template", origin(after, p.head)}
+	}
+	if after.Evicts(cluster) {
+		return p.whyEvicted(after, cluster)
 	}
 	return Because{"placement", p.policy(after).At("spec.placement")}
 }
@@ -289,11 +292,16 @@ func (p *planner) stays(before, after *Binding, was, is *Work) {
 		p.find(FindingOverrideFailed, LevelError, after, is.Cluster, Origin{}, "%s on %s: %s", after.ID, is.Cluster, is.Blocked)
 	case is.Held && after.attached():
 		c.Disposition = Held // with its owners
+	case is.Held && after.evicts(is.Cluster):
+		c.Disposition = Held
+		c.Because = append(c.Because, p.whyEvicted(after, is.Cluster))
 	case is.Held:
 		c.Disposition = Held
 		c.Because = append(c.Because, Because{"suspension", p.policy(after).At("spec.suspension")})
 	case c.Action == ActionNone:
 		return
+	case was != nil && was.Held && before.evicts(is.Cluster):
+		c.Because = append(c.Because, p.whyEvicted(before, is.Cluster))
 	case was != nil && was.Held && after.attached():
 		c.Disposition = Released // with an owner
 	case was != nil && was.Held:
@@ -343,6 +351,16 @@ func withoutShare(c *Content) (map[string]any, error) {
 	return object, err
 }
 
+// whyEvicted points at the cluster that an eviction takes the binding from.
+func (p *planner) whyEvicted(b *Binding, cluster string) Because {
+	for _, e := range b.Evictions {
+		if c := p.head.snapshot().Clusters.At(e.Cluster); c != nil && (e.Cluster == cluster || e.blocks()) {
+			return Because{"eviction", c.Origin}
+		}
+	}
+	return Because{Code: "eviction"}
+}
+
 // whyChanged points at the documents that this change edits.
 func (p *planner) whyChanged(before, after *Binding, was, is *Work) []Because {
 	var why []Because
@@ -356,7 +374,7 @@ func (p *planner) whyChanged(before, after *Binding, was, is *Work) []Because {
 		why = append(why, Because{"policy", p.policy(after).Origin})
 	case p.joined(is.Cluster):
 		why = append(why, Because{"cluster", p.head.snapshot().Clusters.At(is.Cluster).Origin})
-	case was == nil:
+	case was == nil && p.base.Snapshot != p.head.Snapshot:
 		why = append(why, Because{"placement", p.policy(after).At("spec.placement")})
 	}
 	if was != nil && is.Blocked == "" {
@@ -372,7 +390,14 @@ func (p *planner) whyChanged(before, after *Binding, was, is *Work) []Because {
 			}
 		}
 	}
-	if len(why) == 0 && after.Observed {
+	if before != nil && !after.evicts(is.Cluster) {
+		for _, e := range after.Evictions {
+			if c := p.head.snapshot().Clusters.At(e.Cluster); !before.Evicts(e.Cluster) && c != nil {
+				why = append(why, Because{"eviction", c.Origin})
+			}
+		}
+	}
+	if len(why) == 0 && (after.Observed || p.base.Snapshot == p.head.Snapshot) {
 		// Nothing but what was observed of the clusters is different.
 		why = append(why, Because{Code: "observations"})
 	}

@@ -30,6 +30,7 @@ type BindingRecord struct {
 	AffinityName   string           `json:"affinityName,omitempty"`
 	Placed         Digest           `json:"placed,omitzero"`
 	Observed       bool             `json:"observed,omitempty"`
+	Evictions      []Eviction       `json:"evictions,omitempty"`
 	Scheduled      Scheduled        `json:"scheduled"`
 	Contents       []ContentRecord  `json:"contents,omitempty"` // shared by the works
 	Works          []WorkRecord     `json:"works,omitempty"`
@@ -89,6 +90,7 @@ func (b *Binding) Record() BindingRecord {
 		AffinityName:   b.AffinityName,
 		Placed:         b.Placed,
 		Observed:       b.Observed,
+		Evictions:      b.Evictions,
 		Scheduled:      b.Scheduled,
 	}
 	at := map[*Content]int{}
@@ -140,6 +142,7 @@ type Saved struct {
 	Refusal          *Refusal
 	Bindings         map[ID]BindingRecord
 	Departed, Left   map[ID]AbsenceRecord
+	Seen             *Seen
 }
 
 // Needs are the commits, other than the accepted one, whose snapshots Restore
@@ -170,9 +173,10 @@ func (s *Saved) Needs(accepted *Snapshot) []string {
 // Restore makes the State again. snapshots are those of the accepted commit
 // and of what Needs named.
 func (s *Saved) Restore(snapshots map[string]*Snapshot) (State, error) {
-	state := State{Commit: s.Commit, Accepted: s.Accepted, Refusal: s.Refusal, Snapshot: snapshots[s.Accepted]}
+	state := State{Commit: s.Commit, Accepted: s.Accepted, Refusal: s.Refusal, Snapshot: snapshots[s.Accepted], Seen: s.Seen}
 	if state.Snapshot != nil {
 		state.index = newIndex(state.Snapshot)
+		state.index.clusters = state.candidates()
 	}
 	for id, r := range s.Bindings {
 		b, err := s.restore(id, r, snapshots, &state)
@@ -182,6 +186,7 @@ func (s *Saved) Restore(snapshots map[string]*Snapshot) (State, error) {
 		state.Bindings = state.Bindings.With(id.Key(), b)
 		state.index.binding(nil, b)
 		state.Works += len(b.Works)
+		state.Evictions += len(b.Evictions)
 	}
 	for from, to := range map[*map[ID]AbsenceRecord]*ordered.Map[*Absence]{&s.Departed: &state.Departed, &s.Left: &state.Left} {
 		for id, r := range *from {
@@ -202,7 +207,7 @@ func (s *Saved) restore(id ID, r BindingRecord, snapshots map[string]*Snapshot, 
 	}
 	b := &Binding{
 		ID: id, Claim: r.Claim, Pending: r.Pending, Unmatched: r.Unmatched, Brakes: r.Brakes, Targets: r.Targets, Requires: r.Requires, Selects: r.Selects, Scheduled: r.Scheduled,
-		AffinityName: r.AffinityName, Placed: r.Placed, Observed: r.Observed,
+		AffinityName: r.AffinityName, Placed: r.Placed, Observed: r.Observed, Evictions: r.Evictions,
 		Active: &Active{Template: template, TemplateCommit: r.TemplateCommit, Policy: policy, PolicyCommit: r.PolicyCommit},
 		Works:  make([]Work, 0, len(r.Works)),
 	}
@@ -218,7 +223,7 @@ func (s *Saved) restore(id ID, r BindingRecord, snapshots map[string]*Snapshot, 
 			return nil, fmt.Errorf("work on %s has no content", w.Cluster)
 		}
 		work.Want = contents[w.Want]
-		if cluster := state.Snapshot.Clusters.At(w.Cluster); work.Blocked == "" && cluster != nil {
+		if cluster := state.Snapshot.Clusters.At(w.Cluster); work.Blocked == "" && cluster != nil && !b.Evicts(w.Cluster) {
 			// Overrides act at once, so those of the accepted commit made it.
 			work.Want.Template, work.Want.reviser = template, rendering.reviser
 			if _, work.Want.Rules, err = rendering.render(template, work.Want.share(), cluster); err != nil {

@@ -44,7 +44,7 @@ type fataler interface {
 
 func restore(t fataler, s *propagate.State, snapshots map[string]*propagate.Snapshot) propagate.State {
 	t.Helper()
-	saved := &propagate.Saved{Commit: s.Commit, Accepted: s.Accepted, Refusal: s.Refusal,
+	saved := &propagate.Saved{Commit: s.Commit, Accepted: s.Accepted, Refusal: s.Refusal, Seen: s.Seen,
 		Bindings: map[propagate.ID]propagate.BindingRecord{},
 		Departed: map[propagate.ID]propagate.AbsenceRecord{},
 		Left:     map[propagate.ID]propagate.AbsenceRecord{},

@@ -31,11 +31,8 @@ func NewSettings(in *fleetv1alpha1.FleetConfig, origin Origin, lines map[string]
 	known := Gates()
 	for _, name := range slices.Sorted(maps.Keys(s.FeatureGates)) {
 		path := "spec.featureGates." + name
-		switch _, ok := known[name]; {
-		case !ok:
+		if _, ok := known[name]; !ok {
 			c.at(path, "unknown feature gate %q; known: %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
-		case name == GateFailover && s.FeatureGates[name]:
-			c.later(path)
 		}
 	}
 	oneOf(c, "spec.onBroken", s.OnBroken, "", fleetv1alpha1.RefuseCommit, fleetv1alpha1.FreezeUnit)

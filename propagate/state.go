@@ -30,7 +30,10 @@ type State struct {
 	// is sent there; they are accounted for if the cluster comes back.
 	Left ordered.Map[*Absence]
 
-	Works   int      // how many works all bindings have
+	Works     int // how many works all bindings have
+	Evictions int // how many evictions are under way
+	// Seen is what was observed of the members; nil when nothing was.
+	Seen    *Seen
 	Refusal *Refusal // why Commit is not Accepted
 
 	index index
@@ -60,6 +63,8 @@ type Binding struct {
 	// a cluster (fold rule 22).
 	Observed  bool
 	Scheduled Scheduled
+	// Evictions are targets that were given up; see evict.go.
+	Evictions []Eviction
 	// Requires are the objects that go along to every target (propagateDeps).
 	Requires []ID
 	// Selects are the kinds, without a name, of which a script selects what

@@ -54,18 +54,26 @@ type step struct {
 	kept   map[string]bool // what owners that go leave running, by ID.Key()
 	// changed are clusters, before and after, about which more changed than
 	// their room.
-	changed    []*schedule.Cluster
-	fresh      map[string]bool        // what is placed anew, by ID.Key()
-	asked      map[*Template]*answers // of scripts, in this step
-	circle     *circle                // that is being decided
+	changed []*schedule.Cluster
+	fresh   map[string]bool        // what is placed anew, by ID.Key()
+	asked   map[*Template]*answers // of scripts, in this step
+	circle  *circle                // that is being decided
+	// now is the moment of what was observed, in seconds since 1970; 0 in a
+	// step that folds a commit, which takes no time.
+	now        int64
+	gone       map[Place]bool // objects that are observed to be gone
 	deletions  []Deletion
 	emptyUnits []string
 }
 
 type absences = ordered.Map[*Absence]
 
+func newStep(prev *State, c Commit) *step {
+	return &step{commit: c, prev: prev, next: *prev, dirty: map[string]bool{}, kept: map[string]bool{}, fresh: map[string]bool{}, gone: map[Place]bool{}}
+}
+
 func advance(prev State, c Commit) (State, *Guard) {
-	st := &step{commit: c, prev: &prev, next: prev, dirty: map[string]bool{}, kept: map[string]bool{}, fresh: map[string]bool{}}
+	st := newStep(&prev, c)
 	st.next.Commit, st.next.Accepted, st.next.Refusal = c.Hash, c.Hash, nil
 	st.next.Snapshot = c.Snapshot
 	if c.Snapshot == prev.Snapshot {
@@ -135,12 +143,12 @@ func (st *step) clusters() (returned map[string]bool) {
 		}
 	}
 	if len(st.changed) == 0 && !observed {
+		if st.prev.snapshot().gate(GateFailover) != st.next.Snapshot.gate(GateFailover) {
+			st.next.index.clusters = st.next.candidates()
+		}
 		return nil
 	}
-	st.next.index.clusters = make([]*schedule.Cluster, 0, after.Len())
-	for c := range after.Values() {
-		st.next.index.clusters = append(st.next.index.clusters, c.placed)
-	}
+	st.next.index.clusters = st.next.candidates()
 	for key, b := range st.prev.Bindings.All() {
 		if len(st.changed) > 0 || b.Scheduled.Reason != workv1alpha2.ReasonSuccess {
 			st.dirty[key] = true
@@ -152,7 +160,7 @@ func (st *step) clusters() (returned map[string]bool) {
 // sameMember is whether nothing but the room in a cluster changed.
 func sameMember(a, b *Cluster) bool {
 	return reflect.DeepEqual(a.ObjectMeta, b.ObjectMeta) && reflect.DeepEqual(a.Spec, b.Spec) &&
-		reflect.DeepEqual(a.Status.APIEnablements, b.Status.APIEnablements)
+		reflect.DeepEqual(a.Status.APIEnablements, b.Status.APIEnablements) && readyIn(a.Status.Conditions) == readyIn(b.Status.Conditions)
 }
 
 // policies has looked at what a changed policy has, and what it may get.
@@ -446,6 +454,7 @@ func (st *step) unbind(old *Binding) {
 	st.next.Bindings = st.next.Bindings.Without(old.Key())
 	st.next.index.binding(old, nil)
 	st.next.Works -= len(old.Works)
+	st.next.Evictions -= len(old.Evictions)
 }
 
 // keep writes a binding, unless nothing about it changed: then the old one
@@ -457,7 +466,9 @@ func (st *step) keep(old, b *Binding) {
 	st.next.Bindings = st.next.Bindings.With(b.Key(), b)
 	st.next.index.binding(old, b)
 	st.next.Works += len(b.Works)
+	st.next.Evictions += len(b.Evictions)
 	if old != nil {
 		st.next.Works -= len(old.Works)
+		st.next.Evictions -= len(old.Evictions)
 	}
 }

@@ -35,6 +35,7 @@ var update = flag.Bool("update", false, "write what the stories print into them"
 // A story is a text archive. Each commit is a folder of it, in order: files
 // are added or replaced, "-delete" lists paths that go, "-trailers" are those
 // of the commit message, "-broken" is a reason why the tree cannot be read.
+// A folder with "-observe" is no commit: it says what was seen of the members.
 // "-show" lists what "-want" has to tell in full, "binding Pod shop/web" in a
 // line: binding, works or manifests of a template. "-want" is what the commit
 // leads to; -update writes it.
@@ -55,11 +56,27 @@ func tell(t *testing.T, file string) {
 	}
 	var s propagate.State
 	told := &txtar.Archive{Comment: ar.Comment}
+	snapshots := map[string]*propagate.Snapshot{}
 	for _, commit := range history(ar) {
 		c := commit.Commit
 		told.Files = append(told.Files, commit.files...)
+		if commit.seen != nil {
+			before := s
+			restored := restore(t, &s, snapshots)
+			s = observe(t, s, *commit.seen)
+			if r := propagate.Observe(restored, *commit.seen); print(&r, nil) != print(&s, nil) {
+				t.Errorf("%s: a restored state takes it in another way\n%s", c.Hash, print(&r, nil))
+			}
+			got := print(&s, propagate.Compare(&before, &s, nil))
+			told.Files = append(told.Files, txtar.File{Name: c.Hash + "/-want", Data: []byte(got)})
+			if !*update && got != commit.want {
+				t.Errorf("%s\n--- got\n%s--- want\n%s", c.Hash, got, commit.want)
+			}
+			continue
+		}
 		preview, guard := propagate.Preview(s, c)
 		before := s
+		snapshots[c.Hash] = c.Snapshot
 		s = propagate.Step(s, c)
 		if again := propagate.Step(s, c); s.Refusal == nil && print(&again, nil) != print(&s, nil) {
 			t.Errorf("%s: a second step changes something", c.Hash)
@@ -83,6 +100,7 @@ type storyCommit struct {
 	files []txtar.File
 	show  string
 	want  string
+	seen  *propagate.Observations
 }
 
 // history makes commits of the folders of a story.
@@ -106,6 +124,8 @@ func history(ar *txtar.Archive) []storyCommit {
 				}
 			case "-trailers":
 				c.Trailers = trailers(string(f.Data))
+			case "-observe":
+				c.seen = seen(f.Data)
 			case "-broken":
 				c.Problems = []propagate.Problem{{Message: strings.TrimSpace(string(f.Data))}}
 			default:
@@ -113,12 +133,52 @@ func history(ar *txtar.Archive) []storyCommit {
 			}
 			c.files = append(c.files, f)
 		}
-		if c.Problems == nil {
+		if c.Problems == nil && c.seen == nil {
 			c.Snapshot, c.Problems = read(tree)
 		}
 		all = append(all, c)
 	}
 	return all
+}
+
+// observe is a step of what was seen, which a second look must not change.
+func observe(t *testing.T, s propagate.State, o propagate.Observations) propagate.State {
+	next := propagate.Observe(s, o)
+	if again := propagate.Observe(next, o); print(&again, nil) != print(&next, nil) {
+		t.Errorf("at %d: the same observations change something\n%s\n%s", o.At, print(&next, nil), print(&again, nil))
+	}
+	return next
+}
+
+// seen reads observations: "at" in seconds, "ready" by cluster, "health" by
+// object (Deployment default/web) and cluster, "gone" objects by cluster.
+func seen(text []byte) *propagate.Observations {
+	var doc struct {
+		At     int64                                  `json:"at"`
+		Ready  map[string]metav1.ConditionStatus      `json:"ready"`
+		Health map[string]map[string]propagate.Health `json:"health"`
+		Gone   map[string][]string                    `json:"gone"`
+	}
+	if err := sigsyaml.UnmarshalStrict(text, &doc); err != nil {
+		panic(err)
+	}
+	id := func(name string) propagate.ID {
+		kind, rest, _ := strings.Cut(name, " ")
+		namespace, name, _ := strings.Cut(rest, "/")
+		return propagate.ID{Group: map[string]string{"Deployment": "apps"}[kind], Kind: kind, Namespace: namespace, Name: name}
+	}
+	o := &propagate.Observations{At: doc.At, Ready: doc.Ready, Health: map[propagate.Place]propagate.Health{}}
+	for name, clusters := range doc.Health {
+		for cluster, health := range clusters {
+			o.Health[propagate.Place{Cluster: cluster, ID: id(name)}] = health
+		}
+	}
+	for cluster, names := range doc.Gone {
+		for _, name := range names {
+			o.Gone = append(o.Gone, propagate.Place{Cluster: cluster, ID: id(name)})
+		}
+	}
+	return o
 }
 
 func trailers(text string) []propagate.Trailer {
@@ -330,6 +390,16 @@ func printBinding(b *bytes.Buffer, s *propagate.State, binding *propagate.Bindin
 	fmt.Fprintln(b)
 	if binding.Scheduled.Reason != "Success" && binding.Scheduled.Reason != "" {
 		fmt.Fprintf(b, "  %s: %s\n", binding.Scheduled.Reason, binding.Scheduled.Message)
+	}
+	for _, e := range binding.Evictions {
+		fmt.Fprintf(b, "  leaves %s: %s, %s, grace %d s", e.Cluster, e.Reason, e.Purge, e.Grace)
+		if e.Since > 0 {
+			fmt.Fprintf(b, " since %d", e.Since)
+		}
+		if e.Gone {
+			fmt.Fprint(b, ", gone")
+		}
+		fmt.Fprintln(b)
 	}
 	for i := range binding.Works {
 		w := &binding.Works[i]

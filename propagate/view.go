@@ -67,6 +67,9 @@ func (s *State) ResourceBinding(b *Binding) *workv1alpha2.ResourceBinding {
 	for _, t := range b.Targets {
 		rb.Spec.Clusters = append(rb.Spec.Clusters, workv1alpha2.TargetCluster{Name: t.Name, Replicas: int32(t.Count)})
 	}
+	for _, e := range b.Evictions {
+		rb.Spec.GracefulEvictionTasks = append(rb.Spec.GracefulEvictionTasks, e.task())
+	}
 	rb.Status.SchedulerObservingAffinityName = b.AffinityName
 	if b.Scheduled.Reason != "" {
 		rb.Status.Conditions = append(rb.Status.Conditions, workv1alpha1.Condition{
@@ -157,6 +160,9 @@ func (s *State) Work(b *Binding, w *Work) *workv1alpha1.Work {
 	if w.Held {
 		c := &view.Status.Conditions[0]
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, "SuspendDispatching", "Work dispatching is in a suspended state."
+		if b.evicts(w.Cluster) {
+			c.Reason, c.Message = "Evicting", "The workload is being moved to other clusters; nothing is sent until that is over."
+		}
 	}
 	content := w.Want
 	if w.Blocked != "" {

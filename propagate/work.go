@@ -37,6 +37,10 @@ func (st *step) works(b, old *Binding, on map[string]attachment) {
 		}
 		b.Works[i] = w
 	}
+	if evicted := st.evicted(b, old, on); len(evicted) > 0 {
+		b.Works = append(b.Works, evicted...)
+		slices.SortFunc(b.Works, func(x, y Work) int { return strings.Compare(x.Cluster, y.Cluster) })
+	}
 }
 
 // withAttached are the binding's targets and the clusters where its owners
@@ -60,8 +64,12 @@ func (b *Binding) targets(cluster string) bool {
 }
 
 // holds is whether a work is held: by every one that wants it there, its own
-// policy and its owners (decision 16).
+// policy and its owners (decision 16). While a copy is purged directly, nothing
+// is sent before it is gone (digest §5.8).
 func (b *Binding) holds(cluster string, on map[string]attachment) bool {
+	if b.blocked() {
+		return true
+	}
 	a, needed := on[cluster]
 	if !needed {
 		return b.Brakes.Hold(cluster)

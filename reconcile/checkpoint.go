@@ -51,6 +51,7 @@ type head struct {
 	Commit   string             `json:"commit"`
 	Accepted string             `json:"accepted"`
 	Refusal  *propagate.Refusal `json:"refusal,omitempty"`
+	Seen     *propagate.Seen    `json:"seen,omitempty"`
 }
 
 // Origin is what a checkpoint is of.
@@ -135,6 +136,7 @@ func (c *Checkpoint) Load(origin Origin, history *History) (propagate.State, boo
 		return propagate.State{}, false, &ForeignCheckpoint{h.Origin}
 	}
 	saved.Commit, saved.Accepted, saved.Refusal = h.Commit, h.Accepted, h.Refusal
+	saved.Seen = h.Seen
 	state, err := restore(saved, history)
 	if err != nil {
 		return propagate.State{}, false, fmt.Errorf("checkpoint: %w", err)
@@ -184,7 +186,7 @@ func read[R any](b *bbolt.Bucket, into map[propagate.ID]R) error {
 // Save keeps a state in one transaction. Its cost follows what changed since
 // the state that was kept before.
 func (c *Checkpoint) Save(origin Origin, next propagate.State) error {
-	raw, err := json.Marshal(head{format, propagate.Version, origin, next.Commit, next.Accepted, next.Refusal})
+	raw, err := json.Marshal(head{format, propagate.Version, origin, next.Commit, next.Accepted, next.Refusal, next.Seen})
 	if err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}

@@ -32,12 +32,17 @@ type Options struct {
 	// for what is acknowledged. Default 10 min.
 	Reexamine time.Duration
 	Timeout   time.Duration // of Once; default 2 min
-	DryRun    bool          // send nothing to any member
+	// Steady is how long a member must have been ready, or not, before that is
+	// believed under the gate Failover. Default 30 s.
+	Steady time.Duration
+	DryRun bool // send nothing to any member
 	// Members tells how to reach a cluster. It is asked once for every
 	// Cluster document, and again when that changes.
 	Members func(*propagate.Cluster) (dispatch.Member, error)
 	// Report is told what happens, from many goroutines.
 	Report func(Line)
+	// Now is the time; default time.Now.
+	Now func() time.Time
 	// At is called between the steps of the loop, by their name. Tests end
 	// the process there.
 	At func(step string)
@@ -83,6 +88,8 @@ type Loop struct {
 	examined   time.Time       // when dispatch was told to look at everything
 	members    map[string]*propagate.Cluster
 	unreached  map[string]error // clusters that Members has no way to reach
+	ready      map[string]readiness
+	looking    <-chan sighting // what a look under way will find; nil without one
 
 	telling  sync.Mutex
 	reported map[string]string // what was told last, by what it is about
@@ -99,10 +106,16 @@ func Open(ctx context.Context, opt Options) (*Loop, error) {
 	if opt.Timeout == 0 {
 		opt.Timeout = 2 * time.Minute
 	}
+	if opt.Steady == 0 {
+		opt.Steady = 30 * time.Second
+	}
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
 	if opt.At == nil {
 		opt.At = func(string) {}
 	}
-	l := &Loop{opt: opt, examined: time.Now(), members: map[string]*propagate.Cluster{}, unreached: map[string]error{}, reported: map[string]string{}}
+	l := &Loop{opt: opt, examined: time.Now(), members: map[string]*propagate.Cluster{}, unreached: map[string]error{}, ready: map[string]readiness{}, reported: map[string]string{}}
 	var err error
 	l.repo, err = OpenRepo(ctx, opt.Repo, opt.StateDir, opt.Auth)
 	switch {
@@ -178,7 +191,7 @@ func (l *Loop) Run(ctx context.Context) error {
 func (l *Loop) Once(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, l.opt.Timeout)
 	defer cancel()
-	err := l.Round(ctx)
+	err := l.round(ctx, true)
 	owing := len(l.unreached) > 0 || l.state.Refusal != nil
 	for _, o := range l.dispatcher.Wait(ctx) {
 		l.outcome(o)
@@ -194,10 +207,13 @@ func (l *Loop) Once(ctx context.Context) error {
 }
 
 // Round is one turn of the loop.
-func (l *Loop) Round(ctx context.Context) error {
+func (l *Loop) Round(ctx context.Context) error { return l.round(ctx, false) }
+
+// round is a Round, which waits for what it sees of the members or does not.
+func (l *Loop) round(ctx context.Context, wait bool) error {
 	if err := l.repo.Fetch(ctx); err != nil {
 		// The members stay where the last fetch put them, and are brought there.
-		return errors.Join(err, l.dispatch())
+		return errors.Join(err, l.act(ctx, wait))
 	}
 	l.opt.At("fetched")
 	head, err := l.repo.Resolve(l.opt.Ref)
@@ -210,6 +226,17 @@ func (l *Loop) Round(ctx context.Context) error {
 		}
 	}
 	l.refusal()
+	return l.act(ctx, wait)
+}
+
+// act brings the members to the state, and the state to what is seen of them.
+func (l *Loop) act(ctx context.Context, wait bool) error {
+	if err := l.dispatch(); err != nil {
+		return err
+	}
+	if err := l.observe(ctx, wait); err != nil {
+		return err
+	}
 	return l.dispatch()
 }
 

@@ -132,14 +132,10 @@ func (f *lookFlags) folded(ctx context.Context) (head string, state propagate.St
 	return head, state, err
 }
 
-// checkGates refuses gates that do not exist, and the one whose meaning comes
-// later.
+// checkGates refuses gates that do not exist.
 func (f *lookFlags) checkGates() error {
 	if err := f.gates.SupportedFeatures(propagate.Gates()); err != nil {
 		return &usageError{err}
-	}
-	if on, err := features.Enabled(propagate.GateFailover); err == nil && on {
-		return usagef("not supported yet: feature gate %s", propagate.GateFailover)
 	}
 	return nil
 }

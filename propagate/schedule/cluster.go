@@ -4,6 +4,7 @@ package schedule
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -25,12 +26,14 @@ type api struct{ groupVersion, kind string }
 // taint is a taint with the reason that it gives for turning work away.
 type taint struct {
 	corev1.Taint
-	reason string
+	reason   string
+	observed bool // it says what was observed, and stands in no document
 }
 
 // NewCluster prepares a checked and defaulted Cluster, which must not be
-// altered afterwards.
-func NewCluster(c *clusterv1alpha1.Cluster) *Cluster {
+// altered afterwards. Besides those of its document it has taints that say what
+// was observed of it.
+func NewCluster(c *clusterv1alpha1.Cluster, besides ...corev1.Taint) *Cluster {
 	prepared := &Cluster{Cluster: c, room: newRoom(c)}
 	for _, e := range c.Status.APIEnablements {
 		if prepared.apis == nil {
@@ -40,9 +43,9 @@ func NewCluster(c *clusterv1alpha1.Cluster) *Cluster {
 			prepared.apis[api{e.GroupVersion, r.Kind}] = true
 		}
 	}
-	for _, t := range c.Spec.Taints {
+	for i, t := range slices.Concat(besides, c.Spec.Taints) {
 		if t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute {
-			prepared.taints = append(prepared.taints, taint{t, fmt.Sprintf(unfitTaint, taintText(t))})
+			prepared.taints = append(prepared.taints, taint{t, fmt.Sprintf(unfitTaint, taintText(t)), i < len(besides)})
 		}
 	}
 	return prepared

@@ -20,6 +20,7 @@ const (
 	unfitProvider = "cluster(s) did not have provider property"
 	unfitRegion   = "cluster(s) did not have region property"
 	unfitZone     = "cluster(s) did not have zones property"
+	unfitEviction = "cluster(s) is in the process of eviction"
 )
 
 // candidate is a cluster that may be chosen.
@@ -59,7 +60,8 @@ func (t *try) filter(clusters []*Cluster) ([]candidate, error) {
 func (t *try) admit(c *Cluster, target bool) (tier int, reason string) {
 	tier, matches := t.group.tier(c, t.Workload)
 	if !target {
-		taint := t.untolerated(c)
+		taint, observed := t.untolerated(c)
+		t.observed = t.observed || matches && observed
 		if !t.served(c) {
 			// Only where nothing else speaks against it did the observation decide.
 			t.observed = t.observed || matches && taint == ""
@@ -78,6 +80,8 @@ func (t *try) admit(c *Cluster, target bool) (tier int, reason string) {
 		return 0, unfitRegion
 	case t.spread.zone && len(c.Spec.Zones) == 0:
 		return 0, unfitZone
+	case slices.Contains(t.Evicting, c.Name):
+		return 0, unfitEviction
 	}
 	return tier, ""
 }
@@ -91,15 +95,26 @@ func (t *try) served(c *Cluster) bool {
 	return t.PlacesAPI != nil && t.PlacesAPI(c.Name)
 }
 
-// untolerated is what the first taint that nothing tolerates says, or "".
-func (p *Placement) untolerated(c *Cluster) string {
-	for i := range c.taints {
-		taint := &c.taints[i]
-		if !slices.ContainsFunc(p.ClusterTolerations, func(t corev1.Toleration) bool { return tolerates(&t, &taint.Taint) }) {
-			return taint.reason
+// Tolerates is whether a taint is tolerated, and for how many seconds at most
+// after it was added; nil is forever. The first toleration that fits counts.
+func (p *Placement) Tolerates(taint *corev1.Taint) (tolerated bool, seconds *int64) {
+	for i := range p.ClusterTolerations {
+		if t := &p.ClusterTolerations[i]; tolerates(t, taint) {
+			return true, t.TolerationSeconds
 		}
 	}
-	return ""
+	return false, nil
+}
+
+// untolerated is what the first taint that nothing tolerates says, or "", and
+// whether it was observed.
+func (p *Placement) untolerated(c *Cluster) (reason string, observed bool) {
+	for i := range c.taints {
+		if taint := &c.taints[i]; !slices.ContainsFunc(p.ClusterTolerations, func(t corev1.Toleration) bool { return tolerates(&t, &taint.Taint) }) {
+			return taint.reason, taint.observed
+		}
+	}
+	return "", false
 }
 
 // tolerates is Kubernetes' rule: an empty effect or key stands for all.

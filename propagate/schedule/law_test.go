@@ -70,8 +70,8 @@ func laws(t *rapid.T, p *Placement, r *Request, clusters []*Cluster, out Outcome
 			t.Fatalf("affinity: %s is outside of %q", s.Name, out.Affinity)
 		}
 		wasTarget := slices.ContainsFunc(r.Previous, func(had Share) bool { return had.Name == s.Name })
-		if !wasTarget && p.untolerated(c) != "" {
-			t.Fatalf("taints: %s %s", s.Name, p.untolerated(c))
+		if reason, _ := p.untolerated(c); reason != "" && !wasTarget {
+			t.Fatalf("taints: %s %s", s.Name, reason)
 		}
 		if r.Workload && !p.Divided() && s.Count != r.Replicas {
 			t.Fatalf("duplicated: %s has %d of %d", s.Name, s.Count, r.Replicas)

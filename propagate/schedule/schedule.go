@@ -78,6 +78,8 @@ type Request struct {
 	Affinity string
 	// Fresh divides all replicas anew and tries all groups from the first on.
 	Fresh bool
+	// Evicting are clusters that it is being taken from.
+	Evicting []string
 	// PlacesAPI says whether the fleet itself brings this API to a cluster.
 	PlacesAPI func(cluster string) bool
 }

@@ -27,6 +27,16 @@ const (
 	Pull ClusterSyncMode = "Pull"
 )
 
+// ConditionReady says whether a cluster answers and takes work.
+const ConditionReady = "Ready"
+
+// Taints that say what ConditionReady does, and that a cluster is cordoned.
+const (
+	TaintNotReady      = "cluster.karmada.io/not-ready"
+	TaintUnreachable   = "cluster.karmada.io/unreachable"
+	TaintUnschedulable = "cluster.karmada.io/unschedulable"
+)
+
 // ClusterSpec describes a member. Which credentials reach it is not in git.
 type ClusterSpec struct {
 	ID                          string                `json:"id,omitempty"`

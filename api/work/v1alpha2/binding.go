@@ -58,7 +58,9 @@ type ResourceBindingSpec struct {
 	// Clusters are the targets, sorted by name.
 	Clusters []TargetCluster `json:"clusters,omitempty"`
 	// Placement that is active, which under Lazy may be an older one.
-	Placement                   *policyv1alpha1.Placement         `json:"placement,omitempty"`
+	Placement *policyv1alpha1.Placement `json:"placement,omitempty"`
+	// GracefulEvictionTasks are clusters that it is being taken from.
+	GracefulEvictionTasks       []GracefulEvictionTask            `json:"gracefulEvictionTasks,omitempty"`
 	RequiredBy                  []BindingSnapshot                 `json:"requiredBy,omitempty"`
 	ConflictResolution          policyv1alpha1.ConflictResolution `json:"conflictResolution,omitempty"`
 	Suspension                  *Suspension                       `json:"suspension,omitempty"`
@@ -93,6 +95,17 @@ type NodeClaim struct {
 type TargetCluster struct {
 	Name     string `json:"name"`
 	Replicas int32  `json:"replicas,omitempty"`
+}
+
+// GracefulEvictionTask is a cluster that a binding is being taken from.
+type GracefulEvictionTask struct {
+	FromCluster        string                   `json:"fromCluster"`
+	PurgeMode          policyv1alpha1.PurgeMode `json:"purgeMode,omitempty"`
+	Replicas           *int32                   `json:"replicas,omitempty"`
+	Reason             string                   `json:"reason"`
+	Producer           string                   `json:"producer"`
+	GracePeriodSeconds *int32                   `json:"gracePeriodSeconds,omitempty"`
+	SuppressDeletion   *bool                    `json:"suppressDeletion,omitempty"`
 }
 
 // BindingSnapshot is an owner that needs this template on its clusters.
