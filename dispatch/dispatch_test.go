@@ -78,7 +78,7 @@ func refConfigMap(name string) dispatch.Ref {
 }
 
 // One member is cut off: the others get theirs, it is one line, and when it
-// comes back it gets the newest level only.
+// comes back it gets the newest level only (digest §13, case 72).
 func TestPartition(t *testing.T) {
 	var servers []*embedded.Server
 	d := dispatch.New(&dispatchtest.Inventory{}, dispatch.Options{Backoff: quick})

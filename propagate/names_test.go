@@ -8,8 +8,8 @@ import (
 	"github.com/fairlead/fairlead/propagate"
 )
 
-// The names that Karmada gives (digest §3.1, §5.6). A user who knows them finds
-// her bindings and works under them.
+// The names that Karmada gives (digest §3.1, §5.6; §13, case 2). A user who
+// knows them finds her bindings and works under them.
 func TestNames(t *testing.T) {
 	for _, tt := range []struct {
 		id            propagate.ID

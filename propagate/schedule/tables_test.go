@@ -16,8 +16,8 @@ import (
 )
 
 // line is a schedule that is written down in a line. Clusters read
-// "a/r1:6": a has room for 6 more pods, in region r1. Previous targets read
-// "a:1", and so do results; a failure is its message.
+// "a/r1:6": a has room for 6 more pods, in region r1; "a:-1" says nothing of its
+// room. Previous targets read "a:1", and so do results; a failure is its message.
 type line struct {
 	ref       string // of the digest
 	clusters  string
@@ -45,13 +45,13 @@ func (l line) run(t *testing.T) {
 func clustersOf(text string) (clusters []*Cluster) {
 	for _, s := range sharesOf(text) {
 		name, region, _ := strings.Cut(s.Name, "/")
-		clusters = append(clusters, NewCluster(&clusterv1alpha1.Cluster{
-			ObjectMeta: metav1.ObjectMeta{Name: name},
-			Spec:       clusterv1alpha1.ClusterSpec{Region: region},
-			Status: clusterv1alpha1.ClusterStatus{ResourceSummary: &clusterv1alpha1.ResourceSummary{
+		c := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: clusterv1alpha1.ClusterSpec{Region: region}}
+		if s.Count >= 0 {
+			c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{
 				Allocatable: corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(s.Count, resource.DecimalSI)},
-			}},
-		}))
+			}
+		}
+		clusters = append(clusters, NewCluster(c))
 	}
 	return clusters
 }
@@ -116,14 +116,32 @@ func short(available int64) string {
 	return fmt.Sprintf("Unschedulable: failed to assign replicas: failed to scale up: Clusters available replicas %d are not enough to schedule.", available)
 }
 
+// The worked numbers of digest §4.7, row by row (§13, case 39).
 func TestDivision(t *testing.T) {
 	for _, l := range []line{
 		{"§4.7 static", "a:0 b:0", static("a:1 b:1"), "", 3, false, "a:2 b:1"},
+		{"§4.7 static", "a:0 b:0 c:0", static("a:1 b:1 c:1"), "", 5, false, "a:2 b:2 c:1"},
+		{"§4.7 static", "a:0 b:0 c:0", static("a:3 b:2 c:1"), "", 12, false, "a:6 b:4 c:2"},
+		{"§4.7 static", "a:0 b:0 c:0", static("a:3 b:2 c:1"), "", 13, false, "a:7 b:4 c:2"},
+		{"§4.7 static", "a:0 b:0 c:0", static("a:3 b:2 c:1"), "", 14, false, "a:7 b:5 c:2"},
 		{"§4.7 static", "a:0 b:0 c:0", static(""), "", 12, false, "a:4 b:4 c:4"},
+		{"§4.7 static", "a:0 b:0 c:0 d:0", static("a:2 b:1 c:1 d:1"), "", 7, false, "a:3 b:2 c:1 d:1"},
+		{"§4.7 static", "a:0 b:0 c:0 d:0", static("a:2 b:1 c:1 d:1"), "", 8, false, "a:3 b:2 c:2 d:1"},
+		{"§4.7 static", "a:0 b:0 c:0 d:0", static("a:2 b:1 c:1 d:1"), "", 9, false, "a:3 b:2 c:2 d:2"},
 		{"§4.7 static, recomputed", "a:0 b:0 c:0 d:0", static("a:2 b:1 c:1 d:1"), "a:2 b:2 c:1 d:1", 6, false, "a:3 b:1 c:1 d:1"},
+		{"§4.7 static, one more", "a:0 b:0 c:0 d:0", static("a:1 b:1 c:1 d:1"), "a:2 b:2 c:1", 5, false, "a:2 b:1 c:1 d:1"},
+		{"§4.7 static", "a:0 b:0", static("a:1 b:2"), "", 9, false, "a:3 b:6"},
+		{"§4.7 static", "a:0 b:0", static("a:1 b:3"), "", 9, false, "a:2 b:7"},
+		{"§4.7 static", "a:0 b:0", static("a:1 b:2"), "", 10, false, "a:3 b:7"},
+		{"§4.7 static, none is left for one", "a:0 b:0", static("a:1 b:9"), "", 3, false, "b:3"},
 		{"§4.7 static, only one is listed", "a:0 b:0", static("a:1"), "", 2, false, "a:2"},
 		{"§4.7 static, greatest weight", "a:0 b:0", static("a:1 a:2 b:1"), "", 3, false, "a:2 b:1"},
 		{"§4.7 static, none is listed", "a:0 b:0", static("z:9"), "", 2, false, "a:1 b:1"},
+		// Of a tie the digest has two results, by the hash of a UID; ours is the
+		// one of an even hash (decision 22).
+		{"§4.7 static, tie", "a:0 b:0 c:0", static(""), "", 10, false, "a:4 b:3 c:3"},
+		{"§4.7 static, tie", "a:0 b:0 c:0", static(""), "", 11, false, "a:4 b:4 c:3"},
+		{"§4.7 static, tie", "a:0 b:0 c:0", static(""), "", 1, false, "a:1"},
 
 		{"§4.7 dynamic", "a:6 b:12 c:18", dynamic(), "", 12, false, "a:2 b:4 c:6"},
 		{"§4.7 dynamic", "a:6 b:12 c:18", dynamic(), "", 10, false, "a:2 b:3 c:5"},
@@ -161,6 +179,11 @@ func TestDivision(t *testing.T) {
 		{"§4.7 aggregated, up", "a:1 b:1 c:1", aggregated(), "a:4 b:8", 24, false, short(3)},
 		{"§4.7 aggregated, one left", "a:4 c:8 d:12", aggregated(), "a:4 b:8", 24, false, "a:7 c:7 d:10"},
 
+		{"§4.7 nothing is known of the clusters", "a:-1 b:-1", dynamic(), "", 2, false, short(0)},
+		{"§4.7 nothing is known of the clusters", "a:-1 b:-1", aggregated(), "", 2, false, short(0)},
+		{"§4.7 nothing is known of the clusters", "a:-1 b:-1", duplicated(), "", 2, false, "a:2 b:2"},
+		{"§4.7 nothing is known of the clusters", "a:-1 b:-1", static("a:1 b:1"), "", 2, false, "a:1 b:1"},
+
 		{"§4.7 duplicated", "a:0 b:0", duplicated(), "", 3, false, "a:3 b:3"},
 		{"§4.7 no replicas", "a:9 b:9", duplicated(), "a:1 b:1", 0, false, ""},
 		{"§4.7 no replicas", "a:9 b:9", dynamic(), "a:1 b:1", 0, false, ""},
@@ -170,6 +193,7 @@ func TestDivision(t *testing.T) {
 	}
 }
 
+// The worked choices of digest §4.5 (§13, cases 39 and 54).
 func TestSpread(t *testing.T) {
 	const abc = "a/r1:6 b/r2:12 c/r2:18"
 	const (
@@ -206,6 +230,7 @@ func TestSpread(t *testing.T) {
 	}
 }
 
+// Digest §4.5 (§13, case 39).
 func TestRegionScore(t *testing.T) {
 	for _, tt := range []struct {
 		ref       string
@@ -231,6 +256,7 @@ func TestRegionScore(t *testing.T) {
 	}
 }
 
+// Digest §4.4 (§13, case 39).
 func TestRoom(t *testing.T) {
 	list := func(cpu, memory, pods string) corev1.ResourceList {
 		l := corev1.ResourceList{}
@@ -284,7 +310,7 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// Overflow fills the group first, tier by tier (digest §4.6).
+// Overflow fills the group first, tier by tier (digest §4.6; §13, case 49).
 func TestOverflow(t *testing.T) {
 	overflowing := func(p *policyv1alpha1.Placement) *policyv1alpha1.Placement {
 		p.ClusterAffinities = []policyv1alpha1.ClusterAffinityTerm{{
