@@ -3,6 +3,7 @@
 package propagate
 
 import (
+	fleetv1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
 	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
 	workv1alpha2 "github.com/fairlead/fairlead/api/work/v1alpha2"
 )
@@ -10,7 +11,7 @@ import (
 // AnnotationActivate on a policy forces it into effect: a change of its value
 // in a commit counts as an update of every template that the policy claims
 // (decision 15).
-const AnnotationActivate = "fairlead.dev/activate"
+const AnnotationActivate = fleetv1alpha1.AnnotationActivate
 
 // activates is fold rule 13: a template's content and a policy's delayed
 // fields become active when the template changes, when the policy does not

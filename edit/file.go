@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package edit
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+	"sigs.k8s.io/yaml"
+)
+
+// File is the text of a manifest while it is edited.
+type File struct {
+	name string
+	text []byte
+}
+
+// Read takes a manifest: documents of YAML, or JSON when its name says so.
+func Read(name string, text []byte) (*File, error) {
+	f := &File{name, bytes.Clone(text)}
+	for _, p := range f.parts() {
+		if _, err := p.decode(); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// Text is the file as it is now.
+func (f *File) Text() []byte { return bytes.Clone(f.text) }
+
+// Object is one object of a file: a document, or an item of a list that is
+// one. It stays the same through edits of any object of the file.
+type Object struct {
+	file *File
+	part int      // the how many-th document
+	path []string // to the object in its document
+}
+
+// ErrNotThere is what At wraps when nothing of that kind begins there.
+var ErrNotThere = errors.New("no such object begins there")
+
+// At finds the object of a kind that begins at a line. The name tells apart
+// what begins on one line.
+func (f *File) At(line int, kind, name string) (*Object, error) {
+	var found []*Object
+	for i, p := range f.parts() {
+		root, err := p.parse()
+		if err != nil {
+			return nil, err
+		}
+		if root == nil {
+			continue
+		}
+		for _, o := range objects(root.Content[0], nil) {
+			if p.line(o.node) == line && field(o.node, "kind") == kind {
+				found = append(found, &Object{f, i, o.path})
+			}
+		}
+	}
+	if len(found) > 1 {
+		found = slices.DeleteFunc(found, func(o *Object) bool { return o.Get("metadata", "name") != name })
+	}
+	if len(found) != 1 {
+		return nil, fmt.Errorf("%s:%d: %s: %w", f.name, line, strings.TrimSpace(kind+" "+name), ErrNotThere)
+	}
+	return found[0], nil
+}
+
+// placed is an object in a document, before it is known whether it is wanted.
+type placed struct {
+	node *yamlv3.Node
+	path []string
+}
+
+// objects lists what a document holds: itself, or the items of a list.
+func objects(n *yamlv3.Node, path []string) (all []placed) {
+	list, at := n, path
+	if n.Kind == yamlv3.MappingNode {
+		list = value(n, "items")
+		if list == nil || !strings.HasSuffix(field(n, "kind"), "List") {
+			return []placed{{n, path}}
+		}
+		at = append(slices.Clone(path), "items")
+	}
+	if list.Kind != yamlv3.SequenceNode {
+		return nil
+	}
+	for i, item := range list.Content {
+		all = append(all, objects(item, append(slices.Clone(at), strconv.Itoa(i)))...)
+	}
+	return all
+}
+
+// value is what a mapping has under a key, nil when it has nothing.
+func value(n *yamlv3.Node, key string) *yamlv3.Node {
+	if i := find(n, key); i >= 0 {
+		return n.Content[i+1]
+	}
+	return nil
+}
+
+func field(n *yamlv3.Node, key string) string {
+	if v := value(n, key); v != nil && v.Kind == yamlv3.ScalarNode {
+		return v.Value
+	}
+	return ""
+}
+
+// find is the position of a key in a mapping's content, or -1.
+func find(n *yamlv3.Node, key string) int {
+	if n.Kind != yamlv3.MappingNode {
+		return -1
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if k := n.Content[i]; k.Kind == yamlv3.ScalarNode && k.Value == key {
+			return i
+		}
+	}
+	return -1
+}
+
+// Get is the value at a path as JSON has it, nil when there is none.
+func (o *Object) Get(path ...string) any {
+	v, err := o.document().decode()
+	if err != nil {
+		return nil
+	}
+	v, _ = get(v, o.full(path))
+	return v
+}
+
+func (o *Object) full(path []string) []string { return append(slices.Clone(o.path), path...) }
+
+func (o *Object) document() *part { return o.file.parts()[o.part] }
+
+// get is the value at a path, and whether there is one.
+func get(v any, path []string) (any, bool) {
+	for _, step := range path {
+		switch at := v.(type) {
+		case map[string]any:
+			next, ok := at[step]
+			if !ok {
+				return nil, false
+			}
+			v = next
+		case []any:
+			i, err := strconv.Atoi(step)
+			if err != nil || i < 0 || i >= len(at) {
+				return nil, false
+			}
+			v = at[i]
+		default:
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+// part is the text of one document.
+type part struct {
+	name  string
+	text  []byte
+	start int // where it begins in the file
+	first int // the line that it begins on
+	json  bool
+
+	starts []int // of its lines, as the parser counts them
+}
+
+var byteOrderMark = []byte{0xef, 0xbb, 0xbf}
+
+// parts divides a file at its document markers.
+func (f *File) parts() []*part {
+	begin := 0
+	if bytes.HasPrefix(f.text, byteOrderMark) {
+		begin = len(byteOrderMark)
+	}
+	if strings.HasSuffix(f.name, ".json") {
+		return []*part{{name: f.name, text: f.text[begin:], start: begin, first: 1, json: true}}
+	}
+	var parts []*part
+	cut := func(start, end, first int) {
+		parts = append(parts, &part{name: f.name, text: f.text[start:end], start: start, first: first})
+	}
+	start, first, line := begin, 1, 0
+	for at := begin; at < len(f.text); {
+		end := len(f.text)
+		if i := bytes.IndexByte(f.text[at:], '\n'); i >= 0 {
+			end = at + i + 1
+		}
+		line++
+		text := bytes.TrimRight(f.text[at:end], " \t\r\n")
+		switch {
+		case bytes.HasPrefix(text, []byte("---")) && (len(text) == 3 || text[3] == ' ' || text[3] == '\t'):
+			cut(start, at, first)
+			start, first = at+3, line // what follows the marker is content
+		case string(text) == "...":
+			cut(start, at, first)
+			start, first = end, line+1
+		}
+		at = end
+	}
+	cut(start, len(f.text), first)
+	return parts
+}
+
+// parse gives the document's nodes, nil when it is empty.
+func (p *part) parse() (*yamlv3.Node, error) {
+	text := p.text
+	if p.json {
+		// JSON may be indented with tabs, YAML may not; the places are the same.
+		text = bytes.ReplaceAll(text, []byte{'\t'}, []byte{' '})
+	}
+	var n, more yamlv3.Node
+	d := yamlv3.NewDecoder(bytes.NewReader(text))
+	switch err := d.Decode(&n); {
+	case err == io.EOF:
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", p.name, err)
+	}
+	if d.Decode(&more) != io.EOF {
+		return nil, fmt.Errorf("%s:%d: there is text behind the end of the document", p.name, p.first)
+	}
+	p.starts = lineStarts(p.text)
+	return &n, nil
+}
+
+// decode gives the document's value, as whoever reads the fleet sees it.
+func (p *part) decode() (any, error) {
+	raw := p.text
+	if _, err := p.parse(); err != nil {
+		return nil, err
+	}
+	if !p.json {
+		var err error
+		if raw, err = yaml.YAMLToJSONStrict(p.text); err != nil {
+			return nil, fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	var v any
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		return nil, fmt.Errorf("%s: %w", p.name, err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, fmt.Errorf("%s: there is more than one value", p.name)
+	}
+	return v, nil
+}
+
+func (p *part) line(n *yamlv3.Node) int { return p.first + n.Line - 1 }
+
+// wrong is a refusal that names the place.
+func (p *part) wrong(n *yamlv3.Node, path []string, format string, args ...any) error {
+	return fmt.Errorf("%s:%d: %s %s", p.name, p.line(n), strings.Join(path, "."), fmt.Sprintf(format, args...))
+}
+
+// cut replaces text[from:to] of a document.
+type cut struct {
+	from, to int
+	with     string
+}
+
+// apply makes the cuts, and takes the result only when the document then says
+// what is wanted and the others what they said.
+func (o *Object) apply(p *part, want any, cuts ...cut) error {
+	slices.SortStableFunc(cuts, func(a, b cut) int { return a.from - b.from })
+	var text bytes.Buffer
+	at := 0
+	text.Write(o.file.text[:p.start])
+	for _, c := range cuts {
+		if c.from < at || c.to < c.from {
+			return o.layout(p)
+		}
+		text.Write(p.text[at:c.from])
+		text.WriteString(c.with)
+		at = c.to
+	}
+	text.Write(p.text[at:])
+	text.Write(o.file.text[p.start+len(p.text):])
+
+	edited := &File{o.file.name, text.Bytes()}
+	before, after := o.file.parts(), edited.parts()
+	if len(before) != len(after) {
+		return o.layout(p)
+	}
+	for i := range after {
+		expect := want
+		if i != o.part {
+			expect, _ = before[i].decode()
+		}
+		if got, err := after[i].decode(); err != nil || !reflect.DeepEqual(got, expect) {
+			return o.layout(p)
+		}
+	}
+	o.file.text = edited.text
+	return nil
+}
+
+// layout is the refusal of text that is laid out in a way that is not
+// understood well enough to edit it.
+func (o *Object) layout(p *part) error {
+	return fmt.Errorf("%s:%d: this document is laid out in a way that cannot be edited without touching more; edit it by hand", p.name, p.first)
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package edit
+
+import (
+	"slices"
+
+	fleetv1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
+)
+
+// Policy is the document of a PropagationPolicy or ClusterPropagationPolicy.
+type Policy struct{ *Object }
+
+// spelling is how the policy spells the fields of its suspension: as it does,
+// since a line that only changes its spelling is noise in a review.
+func (p Policy) spelling() (everywhere, named string) {
+	for _, old := range []string{"suspendDispatching", "suspendDispatchingOnClusters"} {
+		if p.Get("spec", "suspension", old) != nil {
+			return "suspendDispatching", "suspendDispatchingOnClusters"
+		}
+	}
+	return "dispatching", "dispatchingOnClusters"
+}
+
+// Suspended is what the policy holds: every cluster, or the named ones.
+func (p Policy) Suspended() (everywhere bool, clusters []string) {
+	all, named := p.spelling()
+	everywhere, _ = p.Get("spec", "suspension", all).(bool)
+	list, _ := p.Get("spec", "suspension", named, "clusterNames").([]any)
+	for _, item := range list {
+		if name, ok := item.(string); ok {
+			clusters = append(clusters, name)
+		}
+	}
+	return everywhere, clusters
+}
+
+// Suspend adds clusters to those that are held.
+func (p Policy) Suspend(clusters ...string) error {
+	_, named := p.spelling()
+	_, held := p.Suspended()
+	for _, name := range clusters {
+		if slices.Contains(held, name) {
+			continue
+		}
+		held = append(held, name)
+		if err := p.Append(name, "spec", "suspension", named, "clusterNames"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SuspendAll holds every cluster. A list of names cannot stand beside that.
+func (p Policy) SuspendAll() error {
+	all, named := p.spelling()
+	if err := p.Set(true, "spec", "suspension", all); err != nil {
+		return err
+	}
+	return p.Remove("spec", "suspension", named)
+}
+
+// Resume takes clusters off the list of those that are held, and the
+// suspension with the last one.
+func (p Policy) Resume(clusters ...string) error {
+	_, named := p.spelling()
+	list, _ := p.Get("spec", "suspension", named, "clusterNames").([]any)
+	for i := len(list) - 1; i >= 0; i-- {
+		name, _ := list[i].(string)
+		if !slices.Contains(clusters, name) {
+			continue
+		}
+		if err := p.Remove("spec", "suspension", named, "clusterNames", itoa(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ResumeAll lifts the suspension.
+func (p Policy) ResumeAll() error { return p.Remove("spec", "suspension") }
+
+// HoldOnly replaces a hold on every cluster by one on those that are named.
+func (p Policy) HoldOnly(clusters ...string) error {
+	all, _ := p.spelling()
+	if err := p.Suspend(clusters...); err != nil {
+		return err
+	}
+	return p.Remove("spec", "suspension", all)
+}
+
+// Activate writes the value that forces the policy into effect when it changes.
+func (p Policy) Activate(value string) error {
+	return p.Set(value, "metadata", "annotations", fleetv1alpha1.AnnotationActivate)
+}
+
+// Note writes down who holds a cluster, why and until when, one line for each.
+func (p Policy) Note(cluster string, h fleetv1alpha1.Hold) error {
+	entry := Inline{}
+	for _, f := range []Field{{"by", h.By}, {"reason", h.Reason}, {"until", h.Until}, {"ticket", h.Ticket}} {
+		if f.Value != "" {
+			entry = append(entry, f)
+		}
+	}
+	return p.notes(func(notes *Object) error { return notes.Set(entry, cluster) })
+}
+
+// Forget drops the notes about clusters.
+func (p Policy) Forget(clusters ...string) error {
+	left, _ := p.noted()
+	for _, name := range clusters {
+		delete(left, name)
+	}
+	if len(left) == 0 {
+		return p.ForgetAll()
+	}
+	return p.notes(func(notes *Object) error {
+		for _, name := range clusters {
+			if err := notes.Remove(name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// ForgetAll drops all notes.
+func (p Policy) ForgetAll() error {
+	return p.Remove("metadata", "annotations", fleetv1alpha1.AnnotationHolds)
+}
+
+// noted is what the notes say, and their text.
+func (p Policy) noted() (map[string]any, string) {
+	text, _ := p.Get("metadata", "annotations", fleetv1alpha1.AnnotationHolds).(string)
+	f, err := Read("", []byte(text))
+	if err != nil {
+		return nil, text
+	}
+	v, _ := (&Object{file: f}).Get().(map[string]any)
+	return v, text
+}
+
+// notes edits the text of the annotation in the way of the document around it.
+func (p Policy) notes(change func(*Object) error) error {
+	old, text := p.noted()
+	if len(old) == 0 {
+		text = "{}\n"
+	}
+	f, err := Read(fleetv1alpha1.AnnotationHolds, []byte(text))
+	if err != nil {
+		return err
+	}
+	if err := change(&Object{file: f}); err != nil {
+		return err
+	}
+	if string(f.Text()) == text {
+		return nil
+	}
+	return p.Set(string(f.Text()), "metadata", "annotations", fleetv1alpha1.AnnotationHolds)
+}

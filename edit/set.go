@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package edit
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+)
+
+// Set puts a value at a path, and makes the mappings on the way that are
+// missing. What stood there is replaced.
+func (o *Object) Set(v any, path ...string) error {
+	w, err := o.walk(path)
+	if err != nil {
+		return err
+	}
+	want, err := w.wanted(plain(v))
+	if err != nil {
+		return err
+	}
+	if len(w.missing) == 0 {
+		cuts, err := w.replace(v)
+		if err != nil {
+			return err
+		}
+		return o.apply(w.part, want, cuts...)
+	}
+	for _, step := range slices.Backward(w.missing[1:]) {
+		v = Fields{{step, v}}
+	}
+	cuts, err := w.insert(w.missing[0], v)
+	if err != nil {
+		return err
+	}
+	return o.apply(w.part, want, cuts...)
+}
+
+// Append adds an item to the list at a path, and makes the list when there is
+// none.
+func (o *Object) Append(v any, path ...string) error {
+	old, _ := o.Get(path...).([]any)
+	if len(old) == 0 {
+		return o.Set([]any{v}, path...)
+	}
+	w, err := o.walk(append(slices.Clone(path), strconv.Itoa(len(old))))
+	if err != nil {
+		return err
+	}
+	want, err := w.wanted(plain(v))
+	if err != nil {
+		return err
+	}
+	cuts, err := w.insert("", v)
+	if err != nil {
+		return err
+	}
+	return o.apply(w.part, want, cuts...)
+}
+
+// walk is a way into a document, as far as it goes.
+type walk struct {
+	*part
+	style
+	root    *yamlv3.Node
+	path    []string       // the whole of it
+	nodes   []*yamlv3.Node // from the root on
+	missing []string       // the steps that are not there
+}
+
+func (o *Object) walk(path []string) (*walk, error) {
+	p := o.document()
+	root, err := p.parse()
+	if err != nil {
+		return nil, err
+	}
+	if root == nil {
+		return nil, o.layout(p)
+	}
+	w := &walk{part: p, root: root.Content[0], path: o.full(path)}
+	w.style = styleOf(p, w.root)
+	n := w.root
+	w.nodes = []*yamlv3.Node{n}
+	for i := range w.path {
+		next, err := w.step(n, w.path[:i+1])
+		if err != nil {
+			return nil, err
+		}
+		if next == nil {
+			w.missing = w.path[i:]
+			break
+		}
+		if next.Kind == yamlv3.AliasNode || next.Anchor != "" {
+			return nil, p.wrong(next, w.path[:i+1], "is shared with other fields by an anchor; edit it by hand")
+		}
+		n = next
+		w.nodes = append(w.nodes, n)
+	}
+	return w, nil
+}
+
+// step is the node that the last step of a path leads to, nil when there is
+// none.
+func (w *walk) step(n *yamlv3.Node, path []string) (*yamlv3.Node, error) {
+	step := path[len(path)-1]
+	switch n.Kind {
+	case yamlv3.MappingNode:
+		if v := value(n, step); v != nil {
+			return v, nil
+		}
+		if value(n, "<<") == nil {
+			return nil, nil
+		}
+		if whole, err := w.decode(); err == nil {
+			if _, merged := get(whole, path); merged {
+				return nil, w.wrong(n, path, "comes from a merge key; edit it by hand")
+			}
+		}
+		return nil, nil
+	case yamlv3.SequenceNode:
+		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(n.Content) {
+			return n.Content[i], nil
+		}
+		return nil, nil
+	}
+	if n.Tag == "!!null" {
+		return nil, nil
+	}
+	return nil, w.wrong(n, path[:len(path)-1], "is neither a map nor a list")
+}
+
+func (w *walk) last() *yamlv3.Node { return w.nodes[len(w.nodes)-1] }
+
+// parent is the node above the last one, nil above the root.
+func (w *walk) parent() *yamlv3.Node {
+	if len(w.nodes) < 2 {
+		return nil
+	}
+	return w.nodes[len(w.nodes)-2]
+}
+
+// wanted is what the document is to say when the path leads to v.
+func (w *walk) wanted(v any) (any, error) {
+	whole, err := w.decode()
+	if err != nil {
+		return nil, err
+	}
+	return with(whole, w.path, v), nil
+}
+
+// with is a decoded value with another one at a path.
+func with(v any, path []string, to any) any {
+	if len(path) == 0 {
+		return to
+	}
+	if list, ok := v.([]any); ok {
+		i, err := strconv.Atoi(path[0])
+		if err != nil || i < 0 || i > len(list) {
+			return v
+		}
+		list = slices.Clone(list)
+		if i == len(list) {
+			list = append(list, nil)
+		}
+		list[i] = with(list[i], path[1:], to)
+		return list
+	}
+	m := map[string]any{}
+	if old, ok := v.(map[string]any); ok {
+		for key, value := range old {
+			m[key] = value
+		}
+	}
+	m[path[0]] = with(m[path[0]], path[1:], to)
+	return m
+}
+
+// isFlow is whether a node is inside brackets, or written in them itself.
+func isFlow(nodes []*yamlv3.Node) bool {
+	return slices.ContainsFunc(nodes, func(n *yamlv3.Node) bool {
+		return n.Kind != yamlv3.ScalarNode && n.Style&yamlv3.FlowStyle != 0
+	})
+}
+
+// replace puts a value where the last node stands.
+func (w *walk) replace(v any) ([]cut, error) {
+	n := w.last()
+	if anchored(n) {
+		return nil, w.wrong(n, w.path, "holds an anchor that others may refer to; edit it by hand")
+	}
+	from := w.begin(n)
+	to := w.end(n, w.outer(len(w.nodes)-1))
+	if to < from {
+		return nil, w.wrong(n, w.path, "is laid out in a way that is not understood; edit it by hand")
+	}
+	flow := isFlow(w.nodes[:len(w.nodes)-1])
+	if text, ok := v.(string); ok && n.Kind == yamlv3.ScalarNode {
+		return w.replaceText(n, from, to, text, flow)
+	}
+	parent := w.parent()
+	inside := parent != nil && parent.Kind == yamlv3.MappingNode && !flow && !w.json
+	nested := ""
+	if inside {
+		key := w.path[len(w.path)-1]
+		indent := parent.Content[0].Column - 1
+		head := strings.Repeat(" ", indent) + w.scalar(key) + ":" + w.newline
+		if below, ok := strings.CutPrefix(w.lines(indent, key, v), head); ok {
+			nested = below
+		}
+	}
+	if parent == nil && !w.json {
+		if fields, ok := v.(Fields); ok {
+			for _, f := range fields {
+				nested += w.lines(n.Column-1, f.Name, f.Value)
+			}
+			return []cut{{from, to, strings.TrimSuffix(nested, w.newline)}}, nil
+		}
+	}
+	if nested == "" && inside && n.Kind != yamlv3.ScalarNode && n.Style&yamlv3.FlowStyle == 0 {
+		if cuts, ok := w.onKeyLine(parent, w.path[len(w.path)-1], w.flow(v), to); ok {
+			return cuts, nil
+		}
+	}
+	if nested == "" {
+		return []cut{{from, to, w.spaced(from) + w.flow(v)}}, nil
+	}
+	// The old value goes from the key's line, and a comment there stays.
+	colon := from
+	for colon > 0 && strings.ContainsRune(" \t", rune(w.text[colon-1])) {
+		colon--
+	}
+	if !w.rest(to) {
+		return nil, w.wrong(n, w.path, "shares its line; edit it by hand")
+	}
+	return []cut{{colon, to, ""}, w.lineAfter(to, nested)}, nil
+}
+
+// replaceText puts a string where a scalar stands, written like that one.
+func (w *walk) replaceText(n *yamlv3.Node, from, to int, text string, flow bool) ([]cut, error) {
+	s := w.style
+	switch {
+	case n.Style&yamlv3.DoubleQuotedStyle != 0:
+		s.quoted = true
+	case n.Style&yamlv3.SingleQuotedStyle != 0:
+		s.quote = '\''
+	case !flow && !w.json:
+		indent := w.outer(len(w.nodes)-1) + w.unit
+		if n.Style&yamlv3.LiteralStyle != 0 {
+			if _, in := w.block(w.properties(n), w.outer(len(w.nodes)-1)); in > 0 {
+				indent = in
+			}
+		}
+		if block, ok := s.literal(indent, text); ok {
+			return []cut{{from, to, w.spaced(from) + strings.TrimSuffix(block, w.newline)}}, nil
+		}
+	}
+	return []cut{{from, to, w.spaced(from) + s.scalar(text)}}, nil
+}
+
+// spaced is the space that a value needs before it.
+func (w *walk) spaced(at int) string {
+	if at > 0 && (w.text[at-1] == ':' || w.text[at-1] == '-') {
+		return " "
+	}
+	return ""
+}
+
+// outer is the indentation of the block that holds the i-th node of the way.
+func (w *walk) outer(i int) int {
+	if i == 0 {
+		return -1
+	}
+	switch n := w.nodes[i-1]; {
+	case n.Style&yamlv3.FlowStyle != 0:
+		return -1
+	case n.Kind == yamlv3.MappingNode:
+		return n.Content[0].Column - 1
+	default:
+		return n.Column - 1
+	}
+}
+
+// lineAfter puts whole lines below the line of an offset.
+func (w *walk) lineAfter(at int, lines string) cut {
+	after := w.after(at)
+	if after > 0 && lineBreak(w.text[after-1:]) > 0 || after == 0 {
+		return cut{after, after, lines}
+	}
+	// The text ends without a line break, and so it will, unless that would
+	// take one from a text of several lines.
+	if !strings.Contains(lines, "|"+w.newline) {
+		lines = strings.TrimSuffix(lines, w.newline)
+	}
+	return cut{after, after, w.newline + lines}
+}
+
+// insert adds an entry to the last node of the way, or an item when key is "".
+func (w *walk) insert(key string, v any) ([]cut, error) {
+	n := w.last()
+	switch {
+	case n.Kind == yamlv3.ScalarNode, len(n.Content) == 0 && !isFlow(w.nodes[:len(w.nodes)-1]) && key != "" && !w.json:
+		// Null, or empty brackets: they make room for it.
+		return w.replace(Fields{{key, v}})
+	case n.Style&yamlv3.FlowStyle != 0:
+		return w.insertFlow(n, key, v)
+	}
+	end := w.end(n, w.outer(len(w.nodes)-1))
+	if end < 0 || !w.rest(end) {
+		return nil, w.wrong(n, w.path, "is laid out in a way that is not understood; edit it by hand")
+	}
+	if key != "" {
+		return []cut{w.lineAfter(end, w.lines(n.Content[0].Column-1, key, v))}, nil
+	}
+	last := n.Content[len(n.Content)-1]
+	return []cut{w.lineAfter(end, w.like(last).item(n.Column-1, alike(last, v)))}, nil
+}
+
+// like is the style with the quotes of a neighbour.
+func (w *walk) like(n *yamlv3.Node) style {
+	s := w.style
+	switch {
+	case n.Kind != yamlv3.ScalarNode:
+	case n.Style&yamlv3.DoubleQuotedStyle != 0:
+		s.quoted = true
+	case n.Style&yamlv3.SingleQuotedStyle != 0:
+		s.quote = '\''
+	}
+	return s
+}
+
+// alike is a value in brackets where its neighbour is.
+func alike(n *yamlv3.Node, v any) any {
+	if fields, ok := v.(Fields); ok && n.Style&yamlv3.FlowStyle != 0 {
+		return Inline(fields)
+	}
+	return v
+}
+
+// insertFlow adds to what is written in brackets.
+func (w *walk) insertFlow(n *yamlv3.Node, key string, v any) ([]cut, error) {
+	unknown := func() ([]cut, error) {
+		return nil, w.wrong(n, w.path, "is laid out in a way that is not understood; edit it by hand")
+	}
+	shut := w.flowEnd(n) - 1
+	if shut < 0 {
+		return unknown()
+	}
+	if len(n.Content) == 0 {
+		open := w.properties(n) + 1
+		if w.skip(open, false) != shut {
+			return unknown()
+		}
+		if key == "" {
+			return []cut{{open, shut, w.flow(v)}}, nil
+		}
+		lead := w.leadOfLine(n)
+		if unit := w.indentUnit(n); w.json && unit != "" {
+			next := w.newline + lead + unit
+			return []cut{{open, shut, next + w.scalar(key) + w.colon + w.pretty(v, lead+unit, unit) + w.newline + lead}}, nil
+		}
+		return []cut{{open, shut, w.entry(key, v)}}, nil
+	}
+	first, last := n.Content[0], n.Content[len(n.Content)-1]
+	s := w.like(last)
+	if key != "" {
+		s = w.like(first)
+	}
+	end := w.end(last, -1)
+	if end < 0 {
+		return unknown()
+	}
+	begins := last
+	if key != "" {
+		begins = n.Content[len(n.Content)-2]
+	}
+	lead, alone := w.lead(w.begin(begins))
+	write := func() string {
+		if !alone {
+			if key == "" {
+				return s.flow(v)
+			}
+			return s.entry(key, v)
+		}
+		unit := strings.TrimPrefix(lead, w.leadOfLine(n))
+		if key == "" {
+			return s.pretty(v, lead, unit)
+		}
+		return s.scalar(key) + s.colon + s.pretty(v, lead, unit)
+	}()
+	comma := w.skip(end, false)
+	trailing := comma < shut && w.text[comma] == ','
+	switch {
+	case !alone && trailing:
+		return []cut{{comma + 1, comma + 1, " " + write + ","}}, nil
+	case !alone:
+		return []cut{{end, end, w.separator(n) + write}}, nil
+	case trailing && w.rest(comma+1):
+		return []cut{w.lineAfter(comma, lead+write+","+w.newline)}, nil
+	case trailing:
+		return unknown()
+	case w.rest(end):
+		return []cut{{end, end, ","}, w.lineAfter(end, lead+write+w.newline)}, nil
+	}
+	return []cut{{end, end, "," + w.newline + lead + write}}, nil
+}
+
+// separator is what stands between the entries of a flow collection.
+func (w *walk) separator(n *yamlv3.Node) string {
+	i := 1
+	if n.Kind == yamlv3.MappingNode {
+		i = 2
+	}
+	if i >= len(n.Content) {
+		return w.comma
+	}
+	if w.between(n.Content[i-1], n.Content[i]) == "," {
+		return ","
+	}
+	return ", "
+}
+
+// leadOfLine is the space that the line of a node begins with.
+func (w *walk) leadOfLine(n *yamlv3.Node) string {
+	line := w.text[w.lineOf(w.begin(n)):]
+	return string(line[:len(line)-len(strings.TrimLeft(string(line), " \t"))])
+}
+
+// indentUnit is how far entries are indented in the collections around n that
+// have each entry on a line of its own; "" when there is none.
+func (w *walk) indentUnit(n *yamlv3.Node) string {
+	for i := len(w.nodes) - 1; i > 0; i-- {
+		parent := w.nodes[i-1]
+		if w.begin(parent) < w.begin(parent.Content[0]) && parent.Content[0].Line > parent.Line {
+			lead, _ := w.lead(w.begin(parent.Content[0]))
+			return strings.TrimPrefix(lead, w.leadOfLine(parent))
+		}
+	}
+	return ""
+}
