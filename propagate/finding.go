@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	fleetv1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
 	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
 	workv1alpha2 "github.com/fairlead/fairlead/api/work/v1alpha2"
 )
@@ -198,6 +199,9 @@ func (s *Snapshot) unknownClusters(p *Policy) []Finding {
 	}
 	if sus := p.Spec.Suspension; sus != nil && sus.DispatchingOnClusters != nil {
 		check("spec.suspension.dispatchingOnClusters.clusterNames", sus.DispatchingOnClusters.ClusterNames)
+	}
+	for _, wave := range p.Waves {
+		check(annotationPath(fleetv1alpha1.AnnotationWaves), wave)
 	}
 	return found
 }

@@ -39,6 +39,7 @@ func NewPolicy(kind string, meta metav1.ObjectMeta, spec policyv1alpha1.Propagat
 	if meta.Name == "" {
 		c.at("metadata.name", "%s has no metadata.name", kind)
 	}
+	p.readNotes(c, meta.Annotations)
 	p.defaults()
 	p.checkSelectors(c)
 	p.checkBehaviour(c)

@@ -101,7 +101,10 @@ type Policy struct {
 	Spec   policyv1alpha1.PropagationSpec
 	// Activate is the annotation that forces the policy into effect.
 	Activate string
-	Origin   Origin
+	// Holds and Waves are for people and commands, and decide nothing.
+	Holds  map[string]fleetv1alpha1.Hold // by cluster, or AllClusters
+	Waves  [][]string
+	Origin Origin
 	// Lines are the lines of the fields that a decision can point at, by path
 	// ("spec.suspension"), and stand in Origin.File.
 	Lines map[string]int

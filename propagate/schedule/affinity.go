@@ -155,3 +155,8 @@ func (p *Placement) Concerns(c *Cluster, group string) bool {
 	_, ok := p.groups[p.start(Request{Affinity: group})].tier(c, true)
 	return ok
 }
+
+// Selects is whether the placement names a cluster in any of its groups.
+func (p *Placement) Selects(c *Cluster) bool {
+	return slices.ContainsFunc(p.groups, func(g group) bool { _, ok := g.tier(c, true); return ok })
+}
