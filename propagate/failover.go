@@ -55,10 +55,7 @@ func (p *Policy) checkFailover(c *check) {
 
 func ptr[T any](v T) *T { return &v }
 
-// preservesState is whether parts of the status are to be carried over.
-func preservesState(f *policyv1alpha1.FailoverBehavior) bool {
-	return f != nil && (f.Application != nil && f.Application.StatePreservation != nil || f.Cluster != nil && f.Cluster.StatePreservation != nil)
-}
+const noPreservation = "Karmada's gate for it is off, and there is none here"
 
 // withoutEffect names the fields of a policy that are valid and change
 // nothing as the gates stand: a reviewer should not believe that they do.
@@ -69,7 +66,8 @@ func (s *Snapshot) withoutEffect(p *Policy) []Finding {
 		used      bool
 	}{
 		{"spec.failover", "the feature gate Failover is off", p.Spec.Failover != nil && !s.gate(GateFailover)},
-		{"spec.failover", "statePreservation is left out: Karmada's gate for it is off, and there is none here", preservesState(p.Spec.Failover) && s.gate(GateFailover)},
+		{"spec.failover.application.statePreservation", noPreservation, s.gate(GateFailover) && p.Spec.Failover != nil && p.Spec.Failover.Application != nil && p.Spec.Failover.Application.StatePreservation != nil},
+		{"spec.failover.cluster.statePreservation", noPreservation, s.gate(GateFailover) && p.Spec.Failover != nil && p.Spec.Failover.Cluster != nil && p.Spec.Failover.Cluster.StatePreservation != nil},
 		{"spec.placement.workloadAffinity", "Karmada's gate for it is off, and there is none here", p.Spec.Placement.WorkloadAffinity != nil},
 		{"spec.schedulePriority", "a commit is one step, so there is no queue to order", p.Spec.SchedulePriority != nil},
 	} {

@@ -160,3 +160,16 @@ func newIndex(s *Snapshot) index {
 	}
 	return ix
 }
+
+// newContentIndex is the part of a snapshot's index that contents are made
+// with.
+func newContentIndex(s *Snapshot) *index {
+	ix := &index{}
+	for o := range s.Overrides.Values() {
+		ix.override(nil, o)
+	}
+	for in := range s.Interpreters.Values() {
+		ix.interpreter(nil, in)
+	}
+	return ix
+}

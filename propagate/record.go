@@ -4,7 +4,9 @@ package propagate
 
 import (
 	"fmt"
+	"slices"
 
+	workv1alpha2 "github.com/fairlead/fairlead/api/work/v1alpha2"
 	"github.com/fairlead/fairlead/propagate/ordered"
 	"github.com/fairlead/fairlead/propagate/schedule"
 )
@@ -20,6 +22,7 @@ type BindingRecord struct {
 	TemplateCommit string           `json:"templateCommit"`
 	Policy         PolicyRef        `json:"policy"`
 	Delayed        Digest           `json:"delayed"`
+	Overwrite      bool             `json:"overwrite,omitempty"` // of what is attached to others
 	PolicyCommit   string           `json:"policyCommit"`
 	Pending        *Pending         `json:"pending,omitempty"`
 	Unmatched      bool             `json:"unmatched,omitempty"`
@@ -80,6 +83,7 @@ func (b *Binding) Record() BindingRecord {
 		TemplateCommit: b.Active.TemplateCommit,
 		Policy:         b.Active.Policy.Ref,
 		Delayed:        b.Active.Policy.Delayed,
+		Overwrite:      b.Active.Policy == attachedOverwrite,
 		PolicyCommit:   b.Active.PolicyCommit,
 		Pending:        b.Pending,
 		Unmatched:      b.Unmatched,
@@ -143,6 +147,29 @@ type Saved struct {
 	Bindings         map[ID]BindingRecord
 	Departed, Left   map[ID]AbsenceRecord
 	Seen             *Seen
+
+	// Renewed says that another engine made the digests: Restore makes them
+	// again, of the same commits, which counts as no update (fold rule 7).
+	Renewed bool
+	// Revealed has Restore make again what held works run, for those who want
+	// to look at it. Nobody sends it, so the loop does without.
+	Revealed bool
+}
+
+// Save is the whole state as it is kept.
+func (s *State) Save() *Saved {
+	saved := &Saved{Commit: s.Commit, Accepted: s.Accepted, Refusal: s.Refusal, Seen: s.Seen,
+		Bindings: map[ID]BindingRecord{}, Departed: map[ID]AbsenceRecord{}, Left: map[ID]AbsenceRecord{}}
+	for b := range s.Bindings.Values() {
+		saved.Bindings[b.ID] = b.Record()
+	}
+	for a := range s.Departed.Values() {
+		saved.Departed[a.ID] = a.Record()
+	}
+	for a := range s.Left.Values() {
+		saved.Left[a.ID] = a.Record()
+	}
+	return saved
 }
 
 // Needs are the commits, other than the accepted one, whose snapshots Restore
@@ -157,17 +184,41 @@ func (s *Saved) Needs(accepted *Snapshot) []string {
 		}
 	}
 	for id, r := range s.Bindings {
-		if t := accepted.Templates.At(id.Key()); t == nil || t.Digest != r.Template {
+		if t := accepted.Templates.At(id.Key()); t == nil || t.Digest != r.Template || s.Renewed {
 			need(r.TemplateCommit)
+		}
+		for _, w := range r.Works {
+			for _, i := range r.older(w) {
+				if s.Revealed || s.Renewed {
+					need(r.Contents[i].Commit)
+					need(r.Contents[i].Revision)
+				}
+			}
 		}
 		if r.Policy == (PolicyRef{}) {
 			continue // attached to others
 		}
-		if p := accepted.Policies.At(r.Policy.Key()); p == nil || p.Delayed != r.Delayed {
+		if p := accepted.Policies.At(r.Policy.Key()); p == nil || p.Delayed != r.Delayed || s.Renewed {
 			need(r.PolicyCommit)
 		}
 	}
+	slices.Sort(commits)
 	return commits
+}
+
+// older are the contents of a work that are not the active template's: what it
+// runs while something else is wanted, and what stays for its owners or while
+// it is moved.
+func (r *BindingRecord) older(w WorkRecord) (contents []int) {
+	of := func(i int) bool { return i >= 0 && i < len(r.Contents) }
+	evicted := slices.ContainsFunc(r.Evictions, func(e Eviction) bool { return e.Cluster == w.Cluster })
+	if of(w.Released) && (w.Released != w.Want || w.Blocked != "" || evicted) {
+		contents = append(contents, w.Released)
+	}
+	if of(w.Want) && w.Held && r.Contents[w.Want].Commit != r.TemplateCommit && !slices.Contains(contents, w.Want) {
+		contents = append(contents, w.Want)
+	}
+	return contents
 }
 
 // Restore makes the State again. snapshots are those of the accepted commit
@@ -178,8 +229,9 @@ func (s *Saved) Restore(snapshots map[string]*Snapshot) (State, error) {
 		state.index = newIndex(state.Snapshot)
 		state.index.clusters = state.candidates()
 	}
+	from := &past{snapshots: snapshots, indexes: map[string]*index{}}
 	for id, r := range s.Bindings {
-		b, err := s.restore(id, r, snapshots, &state)
+		b, err := s.restore(id, r, &state, from)
 		if err != nil {
 			return State{}, fmt.Errorf("%s: %w", id, err)
 		}
@@ -196,12 +248,12 @@ func (s *Saved) Restore(snapshots map[string]*Snapshot) (State, error) {
 	return state, nil
 }
 
-func (s *Saved) restore(id ID, r BindingRecord, snapshots map[string]*Snapshot, state *State) (*Binding, error) {
-	template, err := s.template(id, r, snapshots)
+func (s *Saved) restore(id ID, r BindingRecord, state *State, from *past) (*Binding, error) {
+	template, err := s.template(id, r, from.snapshots)
 	if err != nil {
 		return nil, err
 	}
-	policy, err := s.policy(r, snapshots)
+	policy, err := s.policy(r, from.snapshots)
 	if err != nil {
 		return nil, err
 	}
@@ -212,37 +264,127 @@ func (s *Saved) restore(id ID, r BindingRecord, snapshots map[string]*Snapshot, 
 		Works:  make([]Work, 0, len(r.Works)),
 	}
 	b.answers = state.index.answer(template, nil)
-	contents := make([]*Content, len(r.Contents))
-	for i, c := range r.Contents {
-		contents[i] = c.content()
+	if s.Renewed && b.Placed != (Digest{}) && b.Scheduled.Reason == workv1alpha2.ReasonSuccess {
+		b.Placed = policy.placement.Digest(b.AffinityName)
 	}
-	rendering := newRendering(&state.index, template)
+	m := &remaking{Saved: s, past: from, record: &r, binding: b, state: state, rendering: newRendering(&state.index, template), made: map[int]bool{}}
+	for _, c := range r.Contents {
+		m.contents = append(m.contents, c.content())
+	}
 	for _, w := range r.Works {
-		work := Work{Cluster: w.Cluster, Held: w.Held, Preserve: w.Preserve, Blocked: w.Blocked}
-		if w.Want < 0 || w.Want >= len(contents) || w.Released >= len(contents) {
-			return nil, fmt.Errorf("work on %s has no content", w.Cluster)
-		}
-		work.Want = contents[w.Want]
-		if cluster := state.Snapshot.Clusters.At(w.Cluster); work.Blocked == "" && cluster != nil && !b.Evicts(w.Cluster) {
-			// Overrides act at once, so those of the accepted commit made it.
-			work.Want.Template, work.Want.reviser = template, rendering.reviser
-			if _, work.Want.Rules, err = rendering.render(template, work.Want.share(), cluster); err != nil {
-				return nil, err
-			}
-			work.Want.Conflict = conflictOf(work.Want.object())
-		}
-		if w.Released >= 0 {
-			work.Released = contents[w.Released]
+		work, err := m.work(w)
+		if err != nil {
+			return nil, err
 		}
 		b.Works = append(b.Works, work)
 	}
 	return b, nil
 }
 
+// remaking is of one binding's works.
+type remaking struct {
+	*Saved
+	*past
+	record    *BindingRecord
+	binding   *Binding
+	state     *State
+	rendering *rendering
+	contents  []*Content
+	made      map[int]bool // of contents
+}
+
+func (m *remaking) work(w WorkRecord) (Work, error) {
+	work := Work{Cluster: w.Cluster, Held: w.Held, Preserve: w.Preserve, Blocked: w.Blocked}
+	if w.Want < 0 || w.Want >= len(m.contents) || w.Released >= len(m.contents) {
+		return work, fmt.Errorf("work on %s has no content", w.Cluster)
+	}
+	older := m.record.older(w)
+	work.Want = m.contents[w.Want]
+	if w.Released >= 0 {
+		work.Released = m.contents[w.Released]
+	}
+	for _, i := range older {
+		if m.made[i] || !m.Revealed && !m.Renewed {
+			continue
+		}
+		if err := m.reveal(m.binding.ID, w.Cluster, m.contents[i], m.Renewed); err != nil {
+			return work, err
+		}
+		m.made[i] = true
+	}
+	cluster := m.state.Snapshot.Clusters.At(w.Cluster)
+	if m.made[w.Want] || w.Blocked != "" || cluster == nil || slices.Contains(older, w.Want) {
+		return work, nil
+	}
+	m.made[w.Want] = true
+	return work, m.make(work.Want, cluster)
+}
+
+// make fills in a content of the active template. Overrides act at once, so
+// those of the accepted commit made it.
+func (m *remaking) make(c *Content, cluster *Cluster) (err error) {
+	c.Template, c.reviser = m.binding.Active.Template, m.rendering.reviser
+	if _, c.Rules, err = m.rendering.render(c.Template, c.share(), cluster); err != nil {
+		return err
+	}
+	object := c.object()
+	c.Conflict = conflictOf(object)
+	if m.Renewed {
+		c.Digest = digestJSON(object)
+	}
+	return nil
+}
+
+// past makes contents of earlier commits again.
+type past struct {
+	snapshots map[string]*Snapshot
+	indexes   map[string]*index // of their overrides and scripts
+}
+
+// reveal fills in the content that a cluster runs: the template as of the
+// commit that it is of, and the overrides as of the one that made it.
+func (p *past) reveal(id ID, cluster string, c *Content, renewed bool) error {
+	then, made := p.snapshots[c.TemplateCommit], p.snapshots[c.Revision]
+	if then == nil || made == nil {
+		return fmt.Errorf("commits %s and %s are not there, which made what %s runs", short(c.TemplateCommit), short(c.Revision), cluster)
+	}
+	t, on := then.Templates.At(id.Key()), made.Clusters.At(cluster)
+	if t == nil || on == nil {
+		return fmt.Errorf("commits %s and %s do not hold what %s runs", short(c.TemplateCommit), short(c.Revision), cluster)
+	}
+	ix := p.indexes[c.Revision]
+	if ix == nil {
+		ix = newContentIndex(made)
+		p.indexes[c.Revision] = ix
+	}
+	r := newRendering(ix, t)
+	_, rules, err := r.render(t, c.share(), on)
+	if err != nil {
+		return err
+	}
+	c.Template, c.Rules, c.reviser = t, rules, r.reviser
+	object := c.object()
+	c.Conflict = conflictOf(object)
+	switch digest := digestJSON(object); {
+	case renewed:
+		c.Digest = digest
+	case digest != c.Digest:
+		return fmt.Errorf("commits %s and %s make something else than what %s runs", short(c.TemplateCommit), short(c.Revision), cluster)
+	}
+	return nil
+}
+
 func (s *Saved) template(id ID, r BindingRecord, snapshots map[string]*Snapshot) (*Template, error) {
+	want := r.Template
+	if s.Renewed {
+		// The commit says what it is; its digest was another engine's.
+		if then := snapshots[r.TemplateCommit]; then != nil && then.Templates.At(id.Key()) != nil {
+			want = then.Templates.At(id.Key()).Digest
+		}
+	}
 	for _, commit := range []string{s.Accepted, r.TemplateCommit} {
 		if snapshot := snapshots[commit]; snapshot != nil {
-			if t := snapshot.Templates.At(id.Key()); t != nil && t.Digest == r.Template {
+			if t := snapshot.Templates.At(id.Key()); t != nil && t.Digest == want {
 				return t, nil
 			}
 		}
@@ -251,15 +393,22 @@ func (s *Saved) template(id ID, r BindingRecord, snapshots map[string]*Snapshot)
 }
 
 func (s *Saved) policy(r BindingRecord, snapshots map[string]*Snapshot) (*Policy, error) {
-	if r.Policy == (PolicyRef{}) {
-		if r.Delayed == attachedOverwrite.Delayed {
-			return attachedOverwrite, nil
-		}
+	switch {
+	case r.Policy != PolicyRef{}:
+	case r.Overwrite:
+		return attachedOverwrite, nil
+	default:
 		return attachedAbort, nil
+	}
+	want := r.Delayed
+	if s.Renewed {
+		if then := snapshots[r.PolicyCommit]; then != nil && then.Policies.At(r.Policy.Key()) != nil {
+			want = then.Policies.At(r.Policy.Key()).Delayed
+		}
 	}
 	for _, commit := range []string{s.Accepted, r.PolicyCommit} {
 		if snapshot := snapshots[commit]; snapshot != nil {
-			if p := snapshot.Policies.At(r.Policy.Key()); p != nil && p.Delayed == r.Delayed {
+			if p := snapshot.Policies.At(r.Policy.Key()); p != nil && p.Delayed == want {
 				return p, nil
 			}
 		}

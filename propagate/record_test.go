@@ -5,6 +5,7 @@ package propagate_test
 import (
 	"encoding/json"
 	"path/filepath"
+	"reflect"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
@@ -25,6 +26,9 @@ func TestRestoredStateGoesOnAlike(t *testing.T) {
 			var s, restored propagate.State
 			snapshots := map[string]*propagate.Snapshot{}
 			for _, c := range history(ar) {
+				if c.seen != nil {
+					return // seen to where observations are told
+				}
 				snapshots[c.Hash] = c.Snapshot
 				s, restored = propagate.Step(s, c.Commit), propagate.Step(restored, c.Commit)
 				if got, want := print(&restored, nil), print(&s, nil); got != want {
@@ -42,30 +46,31 @@ type fataler interface {
 	Fatal(args ...any)
 }
 
+// restore saves a state and makes it again, as it is kept on disk.
 func restore(t fataler, s *propagate.State, snapshots map[string]*propagate.Snapshot) propagate.State {
 	t.Helper()
-	saved := &propagate.Saved{Commit: s.Commit, Accepted: s.Accepted, Refusal: s.Refusal, Seen: s.Seen,
-		Bindings: map[propagate.ID]propagate.BindingRecord{},
-		Departed: map[propagate.ID]propagate.AbsenceRecord{},
-		Left:     map[propagate.ID]propagate.AbsenceRecord{},
-	}
-	for b := range s.Bindings.Values() {
-		raw, err := json.Marshal(b.Record())
+	return load(t, save(t, s), s, snapshots)
+}
+
+func save(t fataler, s *propagate.State) *propagate.Saved {
+	t.Helper()
+	saved := s.Save()
+	for id, r := range saved.Bindings {
+		raw, err := json.Marshal(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var r propagate.BindingRecord
-		if err := json.Unmarshal(raw, &r); err != nil {
+		var back propagate.BindingRecord
+		if err := json.Unmarshal(raw, &back); err != nil {
 			t.Fatal(err)
 		}
-		saved.Bindings[b.ID] = r
+		saved.Bindings[id] = back
 	}
-	for a := range s.Departed.Values() {
-		saved.Departed[a.ID] = a.Record()
-	}
-	for a := range s.Left.Values() {
-		saved.Left[a.ID] = a.Record()
-	}
+	return saved
+}
+
+func load(t fataler, saved *propagate.Saved, s *propagate.State, snapshots map[string]*propagate.Snapshot) propagate.State {
+	t.Helper()
 	have := map[string]*propagate.Snapshot{saved.Accepted: snapshots[saved.Accepted]}
 	if s.Snapshot != nil {
 		for _, commit := range saved.Needs(s.Snapshot) {
@@ -77,4 +82,87 @@ func restore(t fataler, s *propagate.State, snapshots map[string]*propagate.Snap
 		t.Fatal(err)
 	}
 	return back
+}
+
+// What held works run can be made again from their commits, manifest and all.
+func TestRevealedStateShowsWhatHeldWorksRun(t *testing.T) {
+	held := 0
+	everyStory(t, func(t *testing.T, s *propagate.State, snapshots map[string]*propagate.Snapshot) {
+		saved := save(t, s)
+		saved.Revealed = true
+		revealed := load(t, saved, s, snapshots)
+		for b := range s.Bindings.Values() {
+			for i := range b.Works {
+				was, is := &b.Works[i], &revealed.Bindings.At(b.Key()).Works[i]
+				if was.Released == nil {
+					continue
+				}
+				held++
+				want, got := s.Manifest(b.ID, was.Released), revealed.Manifest(b.ID, is.Released)
+				if !reflect.DeepEqual(want, got) {
+					t.Errorf("%s on %s\n%v\n%v", b.ID, was.Cluster, got, want)
+				}
+			}
+		}
+	})
+	if held == 0 {
+		t.Error("no story holds anything")
+	}
+}
+
+// A state whose digests another engine made becomes the state again, and goes
+// on like it: what was pending is, and nothing counts as updated (fold rule 7).
+func TestRenewedStateGoesOnAlike(t *testing.T) {
+	everyStory(t, func(t *testing.T, s *propagate.State, snapshots map[string]*propagate.Snapshot) {
+		saved := save(t, s)
+		saved.Renewed = true
+		for id, r := range saved.Bindings {
+			for _, d := range []*propagate.Digest{&r.Template, &r.Delayed, &r.Placed} {
+				if *d != (propagate.Digest{}) {
+					d[0] ^= 0xff
+				}
+			}
+			for i := range r.Contents {
+				r.Contents[i].Digest[0] ^= 0xff
+			}
+			saved.Bindings[id] = r
+		}
+		renewed := load(t, saved, s, snapshots)
+		if got, want := print(&renewed, nil), print(s, nil); got != want {
+			t.Errorf("--- renewed\n%s--- kept\n%s", got, want)
+		}
+		next := propagate.Commit{Hash: "next", Snapshot: s.Snapshot}
+		if s.Snapshot != nil {
+			again := *s.Snapshot // a commit that changes nothing, and is looked at all the same
+			next.Snapshot = &again
+		}
+		a, b := propagate.Step(renewed, next), propagate.Step(*s, next)
+		if got, want := print(&a, nil), print(&b, nil); got != want {
+			t.Errorf("one commit later\n--- renewed\n%s--- kept\n%s", got, want)
+		}
+	})
+}
+
+// everyStory calls f with every state of every story.
+func everyStory(t *testing.T, f func(*testing.T, *propagate.State, map[string]*propagate.Snapshot)) {
+	files, _ := filepath.Glob("testdata/*.txtar")
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			ar, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var s propagate.State
+			snapshots := map[string]*propagate.Snapshot{}
+			for _, c := range history(ar) {
+				if c.seen != nil {
+					s = propagate.Observe(s, *c.seen)
+				} else {
+					snapshots[c.Hash] = c.Snapshot
+					s = propagate.Step(s, c.Commit)
+				}
+				f(t, &s, snapshots)
+			}
+		})
+	}
 }

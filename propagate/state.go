@@ -10,8 +10,9 @@ import (
 	"github.com/fairlead/fairlead/propagate/schedule"
 )
 
-// Version is of these rules. A checkpoint that carries another one is digested
-// again, which counts as no update (fold rule 7).
+// Version is of these rules. It is raised when the same snapshots lead to
+// other digests: a checkpoint that carries another one is digested again, which
+// counts as no update (fold rule 7).
 const Version = 1
 
 // State is what the history up to a commit has decided. The zero State is the

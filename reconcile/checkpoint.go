@@ -3,26 +3,29 @@
 package reconcile
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
-	"time"
 
 	"go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/propagate/ordered"
+	"github.com/fairlead/fairlead/render"
 )
 
-// format is of the checkpoint file. A file of another one is not read.
-const format = 1
+// format is of the checkpoint file. Earlier ones are migrated; a later one is
+// another version's, and is not touched.
+const format = 2
+
+// engine is the version of what makes digests: of the rules, and of what
+// renders.
+var engine = fmt.Sprintf("%d.%d", propagate.Version, render.Version)
 
 // The buckets of a checkpoint.
 var (
@@ -38,6 +41,7 @@ var (
 // one file. It is a cache: git has the state, the members have their marks.
 // It implements dispatch.Inventory.
 type Checkpoint struct {
+	file string
 	db   *bbolt.DB
 	mu   sync.Mutex
 	kept propagate.State // what the file holds
@@ -46,7 +50,7 @@ type Checkpoint struct {
 // head is the part of a state that is not per object.
 type head struct {
 	Format   int                `json:"format"`
-	Engine   int                `json:"engine"`
+	Engine   string             `json:"engine"`
 	Origin   Origin             `json:"origin"`
 	Commit   string             `json:"commit"`
 	Accepted string             `json:"accepted"`
@@ -69,40 +73,12 @@ func (e *ForeignCheckpoint) Error() string {
 	return fmt.Sprintf("the state directory is of %s, ref %s, path %s: use another --state", e.Of.Repo, e.Of.Ref, e.Of.Path)
 }
 
-// OpenCheckpoint opens or makes the checkpoint in dir. Only one process can
-// have it open.
-func OpenCheckpoint(dir string) (*Checkpoint, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("state directory: %w", err)
-	}
-	file := filepath.Join(dir, "checkpoint.db")
-	db, err := bbolt.Open(file, 0o600, &bbolt.Options{Timeout: time.Second})
-	if errors.Is(err, bolterrors.ErrTimeout) {
-		return nil, fmt.Errorf("%s is in use: another fairlead runs on this state", file)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w; it is a cache, delete it to fold the history again", file, err)
-	}
-	err = db.Update(func(tx *bbolt.Tx) error {
-		for _, name := range [][]byte{bucketMeta, bucketBindings, bucketDeparted, bucketLeft, bucketInventory} {
-			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		db.Close()
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return &Checkpoint{db: db}, nil
-}
-
 // Close lets the file go.
 func (c *Checkpoint) Close() error { return c.db.Close() }
 
-// Load reads the state back. It returns false when there is none of this
-// engine: the caller folds the history again.
+// Load reads the state back. It returns false when there is none: the caller
+// folds the history. A state of another engine is made again of the same
+// commits, which counts as no update (fold rule 7).
 func (c *Checkpoint) Load(origin Origin, history *History) (propagate.State, bool, error) {
 	var h head
 	saved := &propagate.Saved{
@@ -110,19 +86,21 @@ func (c *Checkpoint) Load(origin Origin, history *History) (propagate.State, boo
 		Departed: map[propagate.ID]propagate.AbsenceRecord{},
 		Left:     map[propagate.ID]propagate.AbsenceRecord{},
 	}
-	err := c.db.View(func(tx *bbolt.Tx) error {
-		raw := tx.Bucket(bucketMeta).Get(keyHead)
-		if raw == nil {
-			return nil
-		}
-		if err := json.Unmarshal(raw, &h); err != nil {
-			return err
-		}
-		return errors.Join(
-			read(tx.Bucket(bucketBindings), saved.Bindings),
-			read(tx.Bucket(bucketDeparted), saved.Departed),
-			read(tx.Bucket(bucketLeft), saved.Left),
-		)
+	err := guarded(func() error {
+		return c.db.View(func(tx *bbolt.Tx) error {
+			raw := tx.Bucket(bucketMeta).Get(keyHead)
+			if raw == nil {
+				return nil
+			}
+			if err := unseal(raw, &h); err != nil {
+				return fmt.Errorf("its head: %w", err)
+			}
+			return errors.Join(
+				read(tx.Bucket(bucketBindings), saved.Bindings),
+				read(tx.Bucket(bucketDeparted), saved.Departed),
+				read(tx.Bucket(bucketLeft), saved.Left),
+			)
+		})
 	})
 	if err != nil {
 		return propagate.State{}, false, fmt.Errorf("checkpoint: %w", err)
@@ -130,16 +108,23 @@ func (c *Checkpoint) Load(origin Origin, history *History) (propagate.State, boo
 	switch {
 	case h.Format == 0:
 		return propagate.State{}, false, nil
-	case h.Format != format || h.Engine != propagate.Version:
-		return propagate.State{}, false, c.Forget()
 	case h.Origin != origin:
 		return propagate.State{}, false, &ForeignCheckpoint{h.Origin}
 	}
 	saved.Commit, saved.Accepted, saved.Refusal = h.Commit, h.Accepted, h.Refusal
-	saved.Seen = h.Seen
+	saved.Seen, saved.Renewed = h.Seen, h.Engine != engine
 	state, err := restore(saved, history)
 	if err != nil {
 		return propagate.State{}, false, fmt.Errorf("checkpoint: %w", err)
+	}
+	if saved.Renewed {
+		// Every digest may be another one, so everything is written again.
+		if err := c.Forget(); err != nil {
+			return propagate.State{}, false, err
+		}
+		if err := c.Save(origin, state); err != nil {
+			return propagate.State{}, false, err
+		}
 	}
 	c.kept = state
 	return state, true, nil
@@ -175,7 +160,7 @@ func read[R any](b *bbolt.Bucket, into map[propagate.ID]R) error {
 			return fmt.Errorf("%q is no object", key)
 		}
 		var record R
-		if err := json.Unmarshal(raw, &record); err != nil {
+		if err := unseal(raw, &record); err != nil {
 			return fmt.Errorf("%s: %w", id, err)
 		}
 		into[id] = record
@@ -186,7 +171,7 @@ func read[R any](b *bbolt.Bucket, into map[propagate.ID]R) error {
 // Save keeps a state in one transaction. Its cost follows what changed since
 // the state that was kept before.
 func (c *Checkpoint) Save(origin Origin, next propagate.State) error {
-	raw, err := json.Marshal(head{format, propagate.Version, origin, next.Commit, next.Accepted, next.Refusal, next.Seen})
+	raw, err := seal(head{format, engine, origin, next.Commit, next.Accepted, next.Refusal, next.Seen})
 	if err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
@@ -213,7 +198,7 @@ func write[V comparable](b *bbolt.Bucket, before, after ordered.Map[V], record f
 			}
 			continue
 		}
-		raw, err := json.Marshal(record(d.After))
+		raw, err := seal(record(d.After))
 		if err != nil {
 			return err
 		}
@@ -255,13 +240,22 @@ type inventory struct{ db *bbolt.DB }
 // Load returns what a member was last known to hold.
 func (i inventory) Load(cluster string) (map[propagate.ID]dispatch.Entry, error) {
 	records := map[propagate.ID]inventoryRecord{}
-	err := i.db.View(func(tx *bbolt.Tx) error {
-		b := tx.Bucket(bucketInventory).Bucket([]byte(cluster))
-		if b == nil {
-			return nil
-		}
-		return read(b, records)
+	err := guarded(func() error {
+		return i.db.View(func(tx *bbolt.Tx) error {
+			b := tx.Bucket(bucketInventory).Bucket([]byte(cluster))
+			if b == nil {
+				return nil
+			}
+			return read(b, records)
+		})
 	})
+	if errors.Is(err, errDamaged) {
+		// Without it the member's own marks are read.
+		err = guarded(func() error {
+			return i.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucketInventory).DeleteBucket([]byte(cluster)) })
+		})
+		clear(records)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("inventory of %s: %w", cluster, err)
 	}
@@ -301,7 +295,7 @@ func saveEntries(b *bbolt.Bucket, entries map[propagate.ID]*dispatch.Entry) erro
 			}
 			continue
 		}
-		raw, err := json.Marshal(inventoryRecord(*e))
+		raw, err := seal(inventoryRecord(*e))
 		if err != nil {
 			return err
 		}

@@ -133,8 +133,12 @@ func Open(ctx context.Context, opt Options) (*Loop, error) {
 	}
 	l.origin = Origin{opt.Repo, l.opt.Ref, opt.Path}
 	l.history = NewHistory(l.repo, opt.Path)
-	if l.checkpoint, err = OpenCheckpoint(opt.StateDir); err != nil {
+	var damage error
+	if l.checkpoint, damage, err = OpenCheckpoint(opt.StateDir); err != nil {
 		return nil, err
+	}
+	if damage != nil {
+		l.damaged(damage)
 	}
 	if err := l.load(); err != nil {
 		l.checkpoint.Close()
@@ -152,6 +156,10 @@ func (l *Loop) load() error {
 	switch {
 	case errors.As(err, &foreign):
 		return err
+	case errors.Is(err, errDamaged):
+		l.damaged(err)
+		l.history = NewHistory(l.repo, l.opt.Path)
+		return l.checkpoint.putAside()
 	case err != nil:
 		l.report(Warn, "%v: folding the history again", err)
 		l.history = NewHistory(l.repo, l.opt.Path)
@@ -160,6 +168,10 @@ func (l *Loop) load() error {
 		l.state = state
 	}
 	return nil
+}
+
+func (l *Loop) damaged(err error) {
+	l.report(Warn, "%v; it is put aside as checkpoint.db.damaged: folding the history again, and reading what the members bear", err)
 }
 
 // Renders is how many units were rendered since the loop was opened.

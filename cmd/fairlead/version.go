@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/render"
 )
 
 // version is set by the release build.
@@ -21,7 +22,7 @@ func newVersion() *cobra.Command {
 		Short: "Print the version of fairlead and of its rules",
 		Args:  mustNotHaveArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			fmt.Fprintf(cmd.OutOrStdout(), "fairlead %s (rules %d, %s, %s/%s)\n", build(), propagate.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			fmt.Fprintf(cmd.OutOrStdout(), "fairlead %s (rules %d, rendering %d, %s, %s/%s)\n", build(), propagate.Version, render.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return nil
 		},
 	}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/fairlead/fairlead/propagate"
+)
+
+// errDamaged is what is wrong with a file that was not written like this.
+var errDamaged = errors.New("damaged")
+
+// OpenCheckpoint opens or makes the checkpoint in dir. Only one process can
+// have it open. A file that is damaged is put aside, and damage says why.
+func OpenCheckpoint(dir string) (c *Checkpoint, damage error, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, nil, fmt.Errorf("state directory: %w", err)
+	}
+	c = &Checkpoint{file: filepath.Join(dir, "checkpoint.db")}
+	c.db, err = open(c.file)
+	if errors.Is(err, errDamaged) {
+		return c, err, c.putAside()
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return c, nil, nil
+}
+
+// putAside begins with an empty file, and keeps the damaged one for whoever
+// wants to look at it. Nothing is lost that git and the members do not have.
+func (c *Checkpoint) putAside() error {
+	if c.db != nil {
+		c.db.Close()
+	}
+	if err := os.Rename(c.file, c.file+".damaged"); err != nil {
+		return fmt.Errorf("%s cannot be put aside: %w", c.file, err)
+	}
+	c.kept = propagate.State{}
+	var err error
+	c.db, err = open(c.file)
+	return err
+}
+
+// open opens a file, and brings it to the present format.
+func open(file string) (db *bbolt.DB, err error) {
+	err = guarded(func() (err error) {
+		db, err = bbolt.Open(file, 0o600, &bbolt.Options{Timeout: time.Second})
+		return err
+	})
+	switch {
+	case err == nil:
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return nil, fmt.Errorf("%s is in use: another fairlead runs on this state", file)
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOSPC):
+		return nil, fmt.Errorf("%s: %w", file, err)
+	default:
+		return nil, fmt.Errorf("%s is %w: %w", file, errDamaged, err)
+	}
+	err = guarded(func() error {
+		return db.Update(func(tx *bbolt.Tx) error {
+			for _, name := range [][]byte{bucketMeta, bucketBindings, bucketDeparted, bucketLeft, bucketInventory} {
+				if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+					return err
+				}
+			}
+			return migrate(tx)
+		})
+	})
+	if err != nil {
+		db.Close()
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return db, nil
+}
+
+// guarded turns what a broken file makes of the database that reads it into
+// an error: it trusts its pages, and they are memory that is mapped.
+func guarded(f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", errDamaged, r)
+		}
+	}()
+	return f()
+}
+
+// seal is a record with its checksum before it.
+func seal(record any) ([]byte, error) {
+	raw, err := json.Marshal(record)
+	if err != nil {
+		return nil, err
+	}
+	return append(binary.BigEndian.AppendUint32(nil, checksum(raw)), raw...), nil
+}
+
+// unseal reads a record that was sealed.
+func unseal(sealed []byte, into any) error {
+	if len(sealed) < 4 || binary.BigEndian.Uint32(sealed) != checksum(sealed[4:]) {
+		return fmt.Errorf("%w: its checksum does not fit", errDamaged)
+	}
+	return json.Unmarshal(sealed[4:], into)
+}
+
+func checksum(raw []byte) uint32 { return crc32.Checksum(raw, castagnoli) }
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// migrate brings a file from the format it has to the present one, a step at
+// a time.
+func migrate(tx *bbolt.Tx) error {
+	meta := tx.Bucket(bucketMeta)
+	raw := meta.Get(keyHead)
+	if raw == nil {
+		return nil
+	}
+	if raw[0] == '{' { // format 1 had no checksums
+		if err := sealAll(tx); err != nil {
+			return err
+		}
+		raw = meta.Get(keyHead)
+	}
+	var h struct {
+		Format int `json:"format"`
+	}
+	if err := unseal(raw, &h); err != nil {
+		return nil // Load tells, and the history is folded again
+	}
+	if h.Format > format {
+		return fmt.Errorf("its format is %d, and this version knows %d: it was written by a later fairlead; use that, or another --state", h.Format, format)
+	}
+	return nil
+}
+
+// sealAll goes from format 1 to 2: every record gets a checksum, and the
+// engine a name.
+func sealAll(tx *bbolt.Tx) error {
+	var h map[string]any
+	if err := json.Unmarshal(tx.Bucket(bucketMeta).Get(keyHead), &h); err != nil {
+		return nil
+	}
+	h["format"], h["engine"] = 2, fmt.Sprint(h["engine"])
+	raw, err := seal(h)
+	if err != nil {
+		return err
+	}
+	if err := tx.Bucket(bucketMeta).Put(keyHead, raw); err != nil {
+		return err
+	}
+	buckets := []*bbolt.Bucket{tx.Bucket(bucketBindings), tx.Bucket(bucketDeparted), tx.Bucket(bucketLeft)}
+	inventory := tx.Bucket(bucketInventory)
+	err = inventory.ForEachBucket(func(name []byte) error {
+		buckets = append(buckets, inventory.Bucket(name))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, b := range buckets {
+		sealed := map[string][]byte{}
+		err := b.ForEach(func(key, raw []byte) error {
+			sealed[string(key)] = append(binary.BigEndian.AppendUint32(nil, checksum(raw)), raw...)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		for key, raw := range sealed {
+			if err := b.Put([]byte(key), raw); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
