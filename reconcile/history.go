@@ -61,7 +61,7 @@ func (h *History) Commits(since, head string) ([]*source.Commit, error) {
 // Fold folds commits onto state, and calls each (if any) after every step.
 func (h *History) Fold(state propagate.State, commits []*source.Commit, each func(*source.Commit, propagate.State) error) (propagate.State, error) {
 	for _, c := range commits {
-		in, err := h.Read(c)
+		in, err := h.Read(c, &state)
 		if err != nil {
 			return state, err
 		}
@@ -85,10 +85,11 @@ func (h *History) At(head string) (propagate.State, error) {
 	return h.Fold(propagate.State{}, commits, nil)
 }
 
-// Read makes a step's input of a commit. What is wrong with the commit's
-// content is in the Commit, as it is wrong whoever reads it; an error is only
-// of this machine, and nothing may be concluded from it.
-func (h *History) Read(c *source.Commit) (propagate.Commit, error) {
+// Read makes a step's input of a commit that is folded onto a state. What is
+// wrong with the commit's content is in the Commit, as it is wrong whoever
+// reads it; an error is only of this machine, and nothing may be concluded
+// from it.
+func (h *History) Read(c *source.Commit, _ *propagate.State) (propagate.Commit, error) {
 	in := propagate.Commit{Hash: c.Hash, Trailers: convert(c.Trailers)}
 	tree, err := c.Tree(h.path)
 	if errors.Is(err, source.ErrNoPath) {
@@ -162,7 +163,7 @@ func (h *History) Snapshot(hash string) (*propagate.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	in, err := h.Read(c)
+	in, err := h.Read(c, &propagate.State{})
 	if err != nil {
 		return nil, err
 	}

@@ -138,7 +138,7 @@ func (l *look) preview(before propagate.State, from, head string, each bool) (pr
 
 func (l *look) previewEach(state propagate.State, commits []*source.Commit) (after propagate.State, held *propagate.Guard, err error) {
 	for _, c := range commits {
-		in, err := l.history.Read(c)
+		in, err := l.history.Read(c, &state)
 		if err != nil {
 			return state, nil, err
 		}

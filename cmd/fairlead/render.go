@@ -44,7 +44,7 @@ func (f *lookFlags) render(cmd *cobra.Command, output string) error {
 	if err != nil {
 		return err
 	}
-	in, err := l.history.Read(c)
+	in, err := l.history.Read(c, &propagate.State{})
 	if err != nil {
 		return err
 	}
