@@ -129,7 +129,10 @@ func (h *History) gated(s *propagate.Snapshot) *propagate.Snapshot {
 func (h *History) render(c *source.Commit, tree *source.Tree) error {
 	build, err := h.build(tree)
 	var problems render.Problems
-	switch {
+	switch lost := tree.Err(); {
+	case lost != nil:
+		// What is wrong is this machine's, whatever rendering made of it.
+		return fmt.Errorf("commit %s: %w", short(c.Hash), lost)
 	case errors.As(err, &problems):
 		h.last = reading{hash: tree.Hash(), problems: problems}
 		return nil

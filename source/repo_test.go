@@ -202,7 +202,13 @@ func TestMissingObjectIsAnError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := tree.Err(); err != nil {
+		t.Errorf("before anything was read: %v", err)
+	}
 	if _, err := tree.ReadFile("a"); err == nil || !strings.Contains(err.Error(), blob+" is missing") {
 		t.Errorf("got %v", err)
+	}
+	if err := tree.Err(); err == nil || !strings.Contains(err.Error(), blob+" is missing") {
+		t.Errorf("the tree says %v", err)
 	}
 }

@@ -22,6 +22,12 @@ const (
 // ErrTooLarge is what reading a file above MaxFile wraps.
 var ErrTooLarge = errors.New("too large")
 
+// unavailable is the error of an object that a commit names and that this
+// machine cannot read. It says nothing about the commit.
+type unavailable struct{ error }
+
+func (e unavailable) Unwrap() error { return e.error }
+
 // object reads an object of any type.
 func (r *Repo) object(h plumbing.Hash) (plumbing.ObjectType, []byte, error) {
 	r.mu.Lock()
@@ -30,17 +36,17 @@ func (r *Repo) object(h plumbing.Hash) (plumbing.ObjectType, []byte, error) {
 	if err != nil && !errors.Is(err, ErrTooLarge) && r.stale() {
 		// Someone pushed or repacked since the packs were listed.
 		if err := r.reopen(); err != nil {
-			return plumbing.InvalidObject, nil, fmt.Errorf("repository %s: %w", r.path, err)
+			return plumbing.InvalidObject, nil, unavailable{fmt.Errorf("repository %s: %w", r.path, err)}
 		}
 		kind, b, err = r.find(h)
 	}
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
 		r.damaged.Store(true)
-		return plumbing.InvalidObject, nil, fmt.Errorf("object %s is missing", h)
+		return plumbing.InvalidObject, nil, unavailable{fmt.Errorf("object %s is missing", h)}
 	}
 	if err != nil && !errors.Is(err, ErrTooLarge) {
 		r.damaged.Store(true)
-		return plumbing.InvalidObject, nil, fmt.Errorf("object %s: %w", h, err)
+		return plumbing.InvalidObject, nil, unavailable{fmt.Errorf("object %s: %w", h, err)}
 	}
 	return kind, b, err
 }

@@ -33,6 +33,7 @@ type Tree struct {
 
 	mu   sync.Mutex
 	dirs map[plumbing.Hash][]entry // what was read of it, checked and sorted by name
+	lost error                     // the first object that could not be had
 }
 
 func newTree(r *Repo, h plumbing.Hash) *Tree {
@@ -41,6 +42,28 @@ func newTree(r *Repo, h plumbing.Hash) *Tree {
 
 // Hash is equal for two trees when their content is.
 func (t *Tree) Hash() string { return t.hash.String() }
+
+// Err is set when an object of the tree could not be had on this machine, which
+// who read the tree may have taken for a fault of the commit. Nothing may be
+// concluded from what was read then.
+func (t *Tree) Err() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.lost
+}
+
+// note keeps what Err tells.
+func (t *Tree) note(err error) {
+	var lost unavailable
+	if !errors.As(err, &lost) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.lost == nil {
+		t.lost = err
+	}
+}
 
 // BlobHash is the hash of a file's content, and whether there is such a file.
 func (t *Tree) BlobHash(name string) (string, bool) {
@@ -123,6 +146,7 @@ func (t *Tree) read(op, name string, e entry) ([]byte, error) {
 		cause = ErrSubmodule
 	default:
 		kind, b, err := t.repo.object(e.hash)
+		t.note(err)
 		if err == nil && kind == plumbing.BlobObject {
 			return b, nil
 		}
@@ -184,6 +208,7 @@ func (t *Tree) list(h plumbing.Hash) ([]entry, error) {
 	}
 	entries, err := t.repo.entries(h)
 	if err != nil {
+		t.note(err)
 		return nil, err
 	}
 	for i, e := range entries {
