@@ -52,10 +52,15 @@ func (h *History) Commits(since, head string) ([]*source.Commit, error) {
 	if err != nil || since != "" {
 		return commits, err
 	}
-	begin := slices.IndexFunc(commits, func(c *source.Commit) bool {
-		return slices.Contains(c.Trailers, source.Trailer{Key: TrailerBegin, Value: "true"})
-	})
+	begin := slices.IndexFunc(commits, begins)
 	return commits[max(begin, 0):], nil
+}
+
+// Begins is whether one of the commits says that the fold begins at it.
+func Begins(commits []*source.Commit) bool { return slices.ContainsFunc(commits, begins) }
+
+func begins(c *source.Commit) bool {
+	return slices.Contains(c.Trailers, source.Trailer{Key: TrailerBegin, Value: "true"})
 }
 
 // Fold folds commits onto state, and calls each (if any) after every step.

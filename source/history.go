@@ -281,3 +281,25 @@ func (q *byDate) Pop() any {
 	*q = (*q)[:last]
 	return c
 }
+
+// Nearest is the first commit on the first-parent line of head, from head
+// backwards, that one is interested in; "" when there is none.
+func (r *Repo) Nearest(head string, interesting func(hash string) bool) (string, error) {
+	at, err := r.Resolve(head)
+	if err != nil {
+		return "", err
+	}
+	for h := plumbing.NewHash(at); ; {
+		if interesting(h.String()) {
+			return h.String(), nil
+		}
+		c, err := r.commit(h)
+		if err != nil {
+			return "", err
+		}
+		if len(c.parents) == 0 || r.isShallow(h) {
+			return "", nil
+		}
+		h = c.parents[0]
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fluxcd/pkg/runtime/features"
 	"github.com/spf13/cobra"
@@ -84,14 +85,16 @@ func (f *fleetFlags) open(ctx context.Context) (*source.Repo, error) {
 // lookFlags are those of the commands that read git alone.
 type lookFlags struct {
 	fleetFlags
-	since string
-	gates features.FeatureGates
-	flags *pflag.FlagSet
+	since   string
+	noCache bool
+	gates   features.FeatureGates
+	flags   *pflag.FlagSet
 }
 
 func (f *lookFlags) bind(flags *pflag.FlagSet) {
 	f.fleetFlags.bind(flags)
 	flags.StringVar(&f.since, "since", "", "commit that the fold begins at (default: the one with the trailer Fairlead-Begin, or the root)")
+	flags.BoolVar(&f.noCache, "no-cache", false, "fold the whole history, whatever earlier looks have kept of it")
 	f.gates.BindFlags(flags)
 	f.flags = flags
 }
@@ -100,7 +103,8 @@ func (f *lookFlags) bind(flags *pflag.FlagSet) {
 type look struct {
 	repo    *source.Repo
 	history *reconcile.History
-	since   string
+	since   string           // a commit, or "" for the usual beginning
+	cache   *reconcile.Cache // nil without one
 }
 
 func (f *lookFlags) open(ctx context.Context) (*look, error) {
@@ -111,8 +115,16 @@ func (f *lookFlags) open(ctx context.Context) (*look, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &look{repo: repo, history: reconcile.NewHistory(repo, f.path), since: f.since}
+	l := &look{repo: repo, history: reconcile.NewHistory(repo, f.path)}
 	l.history.Gates = f.setGates()
+	if f.since != "" {
+		if l.since, err = repo.Resolve(f.since); err != nil {
+			return nil, err
+		}
+	}
+	if dir, err := reconcile.DefaultCacheDir(); err == nil && !f.noCache {
+		l.cache = reconcile.NewCache(dir, f.path, l.since, l.history.Gates)
+	}
 	return l, nil
 }
 
@@ -164,32 +176,75 @@ func (l *look) resolve(rev string) (string, error) {
 	return l.repo.Resolve(rev)
 }
 
-// at folds the history up to a commit.
+// worthKeeping is how long a fold takes that the next look should not repeat.
+// The tests keep every one.
+var worthKeeping = 200 * time.Millisecond
+
+// at folds the history up to a commit, from the nearest one whose state an
+// earlier look has kept.
 func (l *look) at(head string) (propagate.State, error) {
-	commits, err := l.commits(head)
+	began := time.Now()
+	from := l.kept(head)
+	if from.Commit == head {
+		return from.State, nil
+	}
+	commits, err := l.commits(from.Commit, head)
+	if err == nil && !from.Begun && from.Commit != "" && l.since == "" && reconcile.Begins(commits) {
+		from = reconcile.Folded{} // the fold begins after what was kept
+		commits, err = l.commits("", head)
+	}
 	if err != nil {
 		return propagate.State{}, err
 	}
-	return l.history.Fold(propagate.State{}, commits, nil)
+	folded, kept := 0, began
+	from.State, err = l.history.Fold(from.State, commits, func(c *source.Commit, next propagate.State) error {
+		folded++
+		// Those on the way serve a look at what was before, such as a plan's base.
+		if now := time.Now(); now.Sub(kept) >= keepEvery && l.cache != nil {
+			l.cache.Keep(&reconcile.Folded{State: next, Begun: from.Begun || reconcile.Begins(commits[:folded])})
+			kept = now
+		}
+		return nil
+	})
+	if err != nil {
+		return from.State, err
+	}
+	if l.cache != nil && from.Commit == head && time.Since(began) >= worthKeeping {
+		l.cache.Keep(&reconcile.Folded{State: from.State, Begun: from.Begun || reconcile.Begins(commits)})
+	}
+	return from.State, nil
 }
 
-func (l *look) commits(head string) ([]*source.Commit, error) {
-	if l.since == "" {
-		return l.history.Commits("", head)
+// keepEvery is how much folding is between two states that are kept on the way.
+const keepEvery = 2 * time.Second
+
+// kept is the state nearest to head that is in the cache; zero when none is.
+func (l *look) kept(head string) reconcile.Folded {
+	if l.cache == nil {
+		return reconcile.Folded{}
 	}
-	begin, err := l.repo.Resolve(l.since)
+	commit, err := l.repo.Nearest(head, l.cache.Has)
+	if err != nil || commit == "" {
+		return reconcile.Folded{}
+	}
+	f, _ := l.cache.Load(commit, l.history)
+	return f
+}
+
+// commits are those after one, or from the beginning of the fold, up to head.
+func (l *look) commits(after, head string) ([]*source.Commit, error) {
+	if l.since == "" || after != "" {
+		return l.history.Commits(after, head)
+	}
+	first, err := l.repo.Commit(l.since)
 	if err != nil {
 		return nil, err
 	}
-	first, err := l.repo.Commit(begin)
+	rest, err := l.repo.History(l.since, head)
 	if err != nil {
 		return nil, err
 	}
-	after, err := l.repo.History(begin, head)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Insert(after, 0, first), nil
+	return slices.Insert(rest, 0, first), nil
 }
 
 // warnRefused says on stderr that what is printed is not the head (fold rule 4).

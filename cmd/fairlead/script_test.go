@@ -30,6 +30,7 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"fairlead": func() {
+			worthKeeping = 0 // so that every look stands on what others kept
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
@@ -48,6 +49,7 @@ func TestMain(m *testing.M) {
 //	quickstart DIR     copies the example fleet
 //	code N CMD...      runs CMD and expects exit code N
 //	commit MESSAGE     commits everything in the current directory
+//	damage DIR         writes over the middle of every file below $WORK/DIR
 //
 // The condition real says that there are real API servers to start.
 func TestScripts(t *testing.T) {
@@ -85,7 +87,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"members": startScriptMembers, "partition": partition(true), "heal": partition(false),
-			"requests": requests, "runs": runs, "eventually": eventually, "quickstart": copyQuickstart, "code": exitCode, "commit": commit,
+			"requests": requests, "runs": runs, "eventually": eventually, "quickstart": copyQuickstart, "code": exitCode, "commit": commit, "damage": damage,
 		},
 	})
 }
@@ -220,4 +222,23 @@ func exitCode(ts *testscript.TestScript, _ bool, args []string) {
 func commit(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(ts.Exec("git", "add", "-A"))
 	ts.Check(ts.Exec("git", "commit", "-q", "--allow-empty", "-m", strings.Join(args, "\n")))
+}
+
+func damage(ts *testscript.TestScript, _ bool, args []string) {
+	n := 0
+	ts.Check(filepath.WalkDir(filepath.Join(ts.Getenv("WORK"), args[0]), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		b[len(b)/2] ^= 0x55
+		n++
+		return os.WriteFile(path, b, 0o600)
+	}))
+	if n == 0 {
+		ts.Fatalf("there is no file below %s", args[0])
+	}
 }
