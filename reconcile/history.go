@@ -5,6 +5,7 @@ package reconcile
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/fairlead/fairlead/propagate"
@@ -115,6 +116,28 @@ func (h *History) Read(c *source.Commit, _ *propagate.State) (propagate.Commit, 
 		return in, nil
 	}
 	in.Snapshot = h.gated(h.last.build.Snapshot)
+	return in, nil
+}
+
+// Edited makes a step's input of a commit, as Read does, as if files that it
+// has, by their paths in the fleet's directory, had other contents.
+func (h *History) Edited(c *source.Commit, onto *propagate.State, files map[string][]byte) (propagate.Commit, error) {
+	in, err := h.Read(c, onto)
+	if err != nil || in.Snapshot == nil || len(files) == 0 {
+		return in, err
+	}
+	build, err := h.renderer.Next(h.last.build, h.last.tree.With(files), slices.Sorted(maps.Keys(files)))
+	var problems render.Problems
+	switch lost := h.last.tree.Err(); {
+	case lost != nil:
+		return in, fmt.Errorf("edit of %s: %w", short(c.Hash), lost)
+	case errors.As(err, &problems):
+		in.Snapshot, in.Problems = nil, problems
+	case err != nil:
+		return in, fmt.Errorf("edit of %s: %w", short(c.Hash), err)
+	default:
+		in.Snapshot = h.gated(build.Snapshot)
+	}
 	return in, nil
 }
 

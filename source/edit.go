@@ -43,28 +43,18 @@ type Edit struct {
 }
 
 // Apply commits an edit on top of its branch, which it makes when it is not
-// there, and returns the commit's hash. The work tree is left alone.
+// there, and returns the commit's hash. Work trees are left alone.
 func (r *Repo) Apply(e Edit) (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	w := &writer{filesystem.NewStorage(osfs.New(r.common, osfs.WithBoundOS()), cache.NewObjectLRUDefault())}
+	w := r.writer()
 	name := plumbing.NewBranchReferenceName(e.Branch)
-	c := &object.Commit{Message: e.Message}
-	c.Author = object.Signature{Name: e.Author, Email: e.Mail, When: e.When}
-	c.Committer = c.Author
-	var parentTree plumbing.Hash
+	parent := plumbing.ZeroHash
 	old, err := w.store.Reference(name)
 	if err == nil {
-		parent, err := object.GetCommit(w.store, old.Hash())
-		if err != nil {
-			return "", fmt.Errorf("branch %s: %w", e.Branch, err)
-		}
-		c.ParentHashes, parentTree = []plumbing.Hash{parent.Hash}, parent.TreeHash
+		parent = old.Hash()
 	}
-	if c.TreeHash, err = w.tree(parentTree, e.Files); err != nil {
-		return "", fmt.Errorf("edit of %s: %w", e.Branch, err)
-	}
-	hash, err := w.put(c)
+	hash, err := w.commit(parent, e)
 	if err != nil {
 		return "", fmt.Errorf("edit of %s: %w", e.Branch, err)
 	}
@@ -74,7 +64,57 @@ func (r *Repo) Apply(e Edit) (string, error) {
 	return hash.String(), nil
 }
 
+// Draft writes the commit of an edit on top of a parent and moves no branch:
+// nobody sees it until it is pushed.
+func (r *Repo) Draft(parent string, e Edit) (string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	hash, err := r.writer().commit(plumbing.NewHash(parent), e)
+	if err != nil {
+		return "", fmt.Errorf("edit of %s: %w", parent, err)
+	}
+	return hash.String(), nil
+}
+
+// advance moves a branch from one commit to another, unless it is elsewhere by
+// now.
+func (r *Repo) advance(branch, from, to string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	name := plumbing.NewBranchReferenceName(branch)
+	err := r.writer().store.CheckAndSetReference(
+		plumbing.NewHashReference(name, plumbing.NewHash(to)), plumbing.NewHashReference(name, plumbing.NewHash(from)))
+	if err != nil {
+		return fmt.Errorf("branch %s: %w", branch, err)
+	}
+	return nil
+}
+
+func (r *Repo) writer() *writer {
+	return &writer{filesystem.NewStorage(osfs.New(r.common, osfs.WithBoundOS()), cache.NewObjectLRUDefault())}
+}
+
 type writer struct{ store *filesystem.Storage }
+
+// commit writes the commit of an edit; a zero parent is none.
+func (w *writer) commit(on plumbing.Hash, e Edit) (plumbing.Hash, error) {
+	c := &object.Commit{Message: e.Message}
+	c.Author = object.Signature{Name: e.Author, Email: e.Mail, When: e.When}
+	c.Committer = c.Author
+	var old plumbing.Hash
+	if !on.IsZero() {
+		parent, err := object.GetCommit(w.store, on)
+		if err != nil {
+			return plumbing.ZeroHash, fmt.Errorf("commit %s: %w", short(on), err)
+		}
+		c.ParentHashes, old = []plumbing.Hash{on}, parent.TreeHash
+	}
+	var err error
+	if c.TreeHash, err = w.tree(old, e.Files); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	return w.put(c)
+}
 
 // tree writes a tree: an older one, if any, with files edited.
 func (w *writer) tree(old plumbing.Hash, files map[string][]byte) (plumbing.Hash, error) {
@@ -106,7 +146,11 @@ func (w *writer) tree(old plumbing.Hash, files map[string][]byte) (plumbing.Hash
 			if err != nil {
 				return plumbing.ZeroHash, err
 			}
-			entries[dir] = object.TreeEntry{Name: dir, Mode: filemode.Regular, Hash: hash}
+			mode := filemode.Regular
+			if entries[dir].Mode == filemode.Executable {
+				mode = filemode.Executable
+			}
+			entries[dir] = object.TreeEntry{Name: dir, Mode: mode, Hash: hash}
 		}
 	}
 	for dir, files := range below {
@@ -152,8 +196,12 @@ func (w *writer) put(o encoder) (plumbing.Hash, error) {
 }
 
 func (w *writer) blob(content []byte) (plumbing.Hash, error) {
+	return w.object(plumbing.BlobObject, content)
+}
+
+func (w *writer) object(kind plumbing.ObjectType, content []byte) (plumbing.Hash, error) {
 	encoded := w.store.NewEncodedObject()
-	encoded.SetType(plumbing.BlobObject)
+	encoded.SetType(kind)
 	out, err := encoded.Writer()
 	if err != nil {
 		return plumbing.ZeroHash, err

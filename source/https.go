@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/transport"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 )
 
@@ -24,21 +25,43 @@ type session interface {
 	io.Closer
 }
 
+// pushSession is the other kind of conversation: its refs, then our pack.
+type pushSession interface {
+	AdvertisedReferencesContext(context.Context) (*packp.AdvRefs, error)
+	ReceivePack(context.Context, *packp.ReferenceUpdateRequest) (*packp.ReportStatus, error)
+	io.Closer
+}
+
 func (r *remote) dial(ctx context.Context) (session, error) {
 	if r.endpoint.Protocol == "ssh" {
-		return dialSSH(ctx, r)
+		return dialSSH(ctx, r, "git-upload-pack")
 	}
-	return dialHTTP(r)
+	client, endpoint, auth, err := dialHTTP(r)
+	if err != nil {
+		return nil, err
+	}
+	return client.NewUploadPackSession(endpoint, auth)
+}
+
+func (r *remote) dialPush(ctx context.Context) (pushSession, error) {
+	if r.endpoint.Protocol == "ssh" {
+		return dialSSH(ctx, r, "git-receive-pack")
+	}
+	client, endpoint, auth, err := dialHTTP(r)
+	if err != nil {
+		return nil, err
+	}
+	return client.NewReceivePackSession(endpoint, auth)
 }
 
 const dialTimeout = 30 * time.Second
 
-func dialHTTP(r *remote) (session, error) {
+func dialHTTP(r *remote) (transport.Transport, *transport.Endpoint, transport.AuthMethod, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if len(r.auth.CA) > 0 {
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(r.auth.CA) {
-			return nil, errors.New("the CA holds no PEM certificate")
+			return nil, nil, nil, errors.New("the CA holds no PEM certificate")
 		}
 	}
 	client := &http.Client{
@@ -54,7 +77,7 @@ func dialHTTP(r *remote) (session, error) {
 		},
 		CheckRedirect: sameHost,
 	}
-	var auth githttp.AuthMethod
+	var auth transport.AuthMethod // nil asks anonymously
 	switch {
 	case r.auth.BearerToken != "":
 		auth = &githttp.TokenAuth{Token: r.auth.BearerToken}
@@ -63,10 +86,7 @@ func dialHTTP(r *remote) (session, error) {
 	}
 	endpoint := *r.endpoint // a redirect within the host edits it
 	c := githttp.NewClientWithOptions(client, &githttp.ClientOptions{RedirectPolicy: githttp.FollowInitialRedirects})
-	if auth == nil {
-		return c.NewUploadPackSession(&endpoint, nil)
-	}
-	return c.NewUploadPackSession(&endpoint, auth)
+	return c, &endpoint, auth, nil
 }
 
 // sameHost refuses redirects to another host: credentials must not travel,

@@ -15,12 +15,14 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing/format/pktline"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
-// sshSession runs git-upload-pack on a server. go-git has a client too, but
+// sshSession runs git-upload-pack or git-receive-pack on a server. go-git has a client too, but
 // that one reads the user's ssh configuration and agent; a fleet is reached
 // with what it was given and nothing else.
 type sshSession struct {
@@ -32,7 +34,7 @@ type sshSession struct {
 	stop    func() bool // no longer close the connection when the context ends
 }
 
-func dialSSH(ctx context.Context, r *remote) (session, error) {
+func dialSSH(ctx context.Context, r *remote, service string) (*sshSession, error) {
 	if len(r.auth.Identity) == 0 {
 		return nil, errors.New("ssh needs an identity, a private key")
 	}
@@ -67,7 +69,7 @@ func dialSSH(ctx context.Context, r *remote) (session, error) {
 		return nil, hostKeyFault(address, err)
 	}
 	s := &sshSession{client: ssh.NewClient(c, channels, requests), errors: &tail{}, stop: stop}
-	if err := s.start("git-upload-pack " + quote(r.endpoint.Path)); err != nil {
+	if err := s.start(service + " " + quote(r.endpoint.Path)); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -191,6 +193,27 @@ func (s *sshSession) UploadPack(_ context.Context, req *packp.UploadPackRequest)
 	}
 	response := packp.NewUploadPackResponse(req)
 	return response, response.Decode(io.NopCloser(s.out))
+}
+
+// ReceivePack sends a pack and reads what the server made of it.
+func (s *sshSession) ReceivePack(_ context.Context, req *packp.ReferenceUpdateRequest) (*packp.ReportStatus, error) {
+	if err := errors.Join(req.Encode(s.in), s.in.Close()); err != nil {
+		return nil, err
+	}
+	out := s.out
+	if req.Capabilities.Supports(capability.Sideband64k) {
+		d := sideband.NewDemuxer(sideband.Sideband64k, s.out)
+		d.Progress = req.Progress
+		out = d
+	}
+	report := packp.NewReportStatus()
+	if err := report.Decode(out); err != nil {
+		if said := s.errors.String(); said != "" {
+			return nil, fmt.Errorf("the server says: %s", said)
+		}
+		return nil, err
+	}
+	return report, report.Error()
 }
 
 // Close ends the conversation. A server that is told nothing more just goes.

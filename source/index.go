@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// index is the bytes of git's index. One entry of it is edited in place, and
+// all that is not understood here stays: marks of files, what other programs
+// keep there.
+type index struct{ b []byte }
+
+// indexEntry is where the entry of a file stands, and what it says.
+type indexEntry struct {
+	at   int
+	hash plumbing.Hash
+}
+
+// The fixed part of an entry: times, device, inode, mode, owner, size; then
+// the hash and the flags.
+const (
+	entrySize  = 62
+	statSize   = 40
+	headerSize = 12
+)
+
+var errIndex = errors.New("git's index is in a form that is not understood")
+
+// find looks an entry up. Its error says why the file cannot be committed.
+func (x index) find(name string) (found *indexEntry, err error) {
+	_, err = x.walk(func(at int, entry string) error {
+		if entry != name {
+			return nil
+		}
+		flags := binary.BigEndian.Uint16(x.b[at+statSize+20:])
+		var extended uint16
+		if flags&0x4000 != 0 {
+			extended = binary.BigEndian.Uint16(x.b[at+entrySize:])
+		}
+		switch {
+		case flags&0x3000 != 0:
+			return errors.New("it is in conflict")
+		case extended&0x4000 != 0:
+			return errors.New("it is left out of the work tree")
+		case extended&0x2000 != 0:
+			return errors.New("it is only announced to git, not added")
+		}
+		found = &indexEntry{at: at}
+		copy(found.hash[:], x.b[at+statSize:])
+		return nil
+	})
+	if err == nil && found == nil {
+		err = errors.New("git does not track it")
+	}
+	return found, err
+}
+
+// walk visits the entries and returns where they end.
+func (x index) walk(visit func(at int, name string) error) (end int, err error) {
+	if len(x.b) < headerSize+20 || string(x.b[:4]) != "DIRC" {
+		return 0, errIndex
+	}
+	version, count := binary.BigEndian.Uint32(x.b[4:]), binary.BigEndian.Uint32(x.b[8:])
+	if version < 2 || version > 4 {
+		return 0, errIndex
+	}
+	limit := len(x.b) - 20
+	at, previous := headerSize, ""
+	for range count {
+		begin := at
+		if at+entrySize > limit {
+			return 0, errIndex
+		}
+		if at += entrySize; binary.BigEndian.Uint16(x.b[at-2:])&0x4000 != 0 {
+			at += 2
+		}
+		var kept string
+		if version == 4 {
+			strip, n := varint(x.b[at:limit])
+			if n == 0 || strip > len(previous) {
+				return 0, errIndex
+			}
+			at += n
+			kept = previous[:len(previous)-strip]
+		}
+		zero := bytes.IndexByte(x.b[at:limit], 0)
+		if zero < 0 {
+			return 0, errIndex
+		}
+		name := kept + string(x.b[at:at+zero])
+		at += zero + 1
+		if version < 4 {
+			// Entries are padded to a multiple of eight, with one zero at least.
+			at = begin + (at-1-begin+8)&^7
+		}
+		if at > limit {
+			return 0, errIndex
+		}
+		if err := visit(begin, name); err != nil {
+			return 0, err
+		}
+		previous = name
+	}
+	return at, nil
+}
+
+// varint is the number that version 4 writes before a name.
+func varint(b []byte) (value, n int) {
+	for n < len(b) && n < 5 {
+		c := b[n]
+		if n > 0 {
+			value++
+		}
+		value = value<<7 | int(c&0x7f)
+		n++
+		if c&0x80 == 0 {
+			return value, n
+		}
+	}
+	return 0, 0
+}
+
+// set gives an entry the content and the state of its file.
+func (x index) set(e *indexEntry, hash plumbing.Hash, info os.FileInfo) {
+	put := func(field int, v uint32) { binary.BigEndian.PutUint32(x.b[e.at+4*field:], v) }
+	stamp := func(field int, t time.Time) {
+		if t.IsZero() {
+			t = time.Unix(0, 0)
+		}
+		put(field, uint32(t.Unix()))
+		put(field+1, uint32(t.Nanosecond()))
+	}
+	s := statOf(info)
+	stamp(0, s.changed)
+	stamp(2, info.ModTime())
+	put(4, s.device)
+	put(5, s.inode)
+	put(7, s.user)
+	put(8, s.group)
+	put(9, uint32(info.Size()))
+	copy(x.b[e.at+statSize:], hash[:])
+}
+
+// fileStat is what git compares of a file beside its times and its size. What
+// is zero makes git look at the content once.
+type fileStat struct {
+	changed                    time.Time
+	device, inode, user, group uint32
+}
+
+// bytes is the index with its checksum, without what its entries no longer
+// bear out: the hashes of their trees, and where they are.
+func (x index) bytes() ([]byte, error) {
+	end, err := x.walk(func(int, string) error { return nil })
+	if err != nil {
+		return nil, err
+	}
+	out := bytes.Clone(x.b[:end])
+	limit := len(x.b) - sha1.Size
+	for at := end; at < limit; {
+		if at+8 > limit {
+			return nil, errIndex
+		}
+		size := int(binary.BigEndian.Uint32(x.b[at+4:]))
+		if size < 0 || size > limit-at-8 {
+			return nil, errIndex
+		}
+		switch string(x.b[at : at+4]) {
+		case "TREE", "EOIE", "IEOT":
+		default:
+			out = append(out, x.b[at:at+8+size]...)
+		}
+		at += 8 + size
+	}
+	var sum [sha1.Size]byte
+	if !bytes.Equal(x.b[limit:], sum[:]) { // zeros: index.skipHash
+		sum = sha1.Sum(out)
+	}
+	return append(out, sum[:]...), nil
+}
+
+// lockIndex takes git's lock on the index of a work tree.
+func lockIndex(path string) (*indexLock, error) {
+	f, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if errors.Is(err, os.ErrExist) {
+		return nil, fmt.Errorf("another git is at work here: %s.lock is there", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &indexLock{f, path}, nil
+}
+
+type indexLock struct {
+	file *os.File
+	path string
+}
+
+// release gives the lock up. After write it does nothing.
+func (l *indexLock) release() {
+	if l.file != nil {
+		_ = l.file.Close()
+		_ = os.Remove(l.file.Name())
+		l.file = nil
+	}
+}
+
+// write replaces the index and gives the lock up.
+func (l *indexLock) write(b []byte) error {
+	_, err := l.file.Write(b)
+	if err = errors.Join(err, l.file.Close()); err == nil {
+		err = os.Rename(l.file.Name(), l.path)
+	}
+	if err == nil {
+		l.file = nil
+	}
+	return err
+}

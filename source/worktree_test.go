@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead/fairlead/source"
+	"github.com/fairlead/fairlead/source/sourcetest"
+)
+
+var when = time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone("", 3600))
+
+func editOf(files map[string]string) source.Edit {
+	e := source.Edit{Message: "fleet: an edit\n\nReason: a test\n", Author: "Ann", Mail: "ann@example.com", When: when, Files: map[string][]byte{}}
+	for name, content := range files {
+		e.Files[name] = []byte(content)
+	}
+	return e
+}
+
+// git sees a commit, a clean work tree, an index whose trees are the commit's,
+// and everything that it kept in the index besides.
+func TestCommitInAWorkTree(t *testing.T) {
+	for _, layout := range []string{"index.version=2", "index.version=3", "index.version=4", "index.skipHash=true", "core.untrackedCache=true"} {
+		t.Run(layout, func(t *testing.T) {
+			g := sourcetest.New(t)
+			key, value, _ := strings.Cut(layout, "=")
+			g.Git("config", key, value)
+			g.Commit("one", map[string]string{
+				"policies/web.yaml": "a: 1\n", "policies/webs.yaml": "b: 1\n", "policies/" + strings.Repeat("long/", 20) + "name.yaml": "x\n", "z": "z\n", "other": "o\n",
+			})
+			if err := os.Chmod(filepath.Join(g.Dir, "policies/web.yaml"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			g.Commit("executable", nil)
+			if layout == "index.version=3" {
+				// Version 3 is written for the sake of marks like this one.
+				if err := os.WriteFile(filepath.Join(g.Dir, "announced"), nil, 0o644); err != nil {
+					t.Fatal(err)
+				}
+				g.Git("add", "-N", "announced")
+			}
+			g.Git("update-index", "--assume-unchanged", "z")
+			g.Git("status")
+			before := g.Git("status", "--porcelain", "--untracked-files=no")
+
+			w := open(t, g.Dir).WorkTree()
+			if w == nil || w.Branch() != "main" {
+				t.Fatalf("work tree %+v", w)
+			}
+			hash, err := w.Commit(editOf(map[string]string{"policies/web.yaml": "a: 2\n"}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if g.Head() != hash {
+				t.Errorf("HEAD is %s, want %s", g.Head(), hash)
+			}
+			for _, clean := range [][]string{{"diff-files", "--quiet", "policies"}, {"diff-index", "--cached", "--quiet", "HEAD", "policies"}, {"fsck", "--strict"}} {
+				g.Git(clean...)
+			}
+			if after := g.Git("status", "--porcelain", "--untracked-files=no"); after != before {
+				t.Errorf("status is %q, was %q", after, before)
+			}
+			if layout != "index.version=3" {
+				if staged, committed := g.Git("write-tree"), g.Git("rev-parse", "HEAD^{tree}"); staged != committed {
+					t.Errorf("the index is tree %s, HEAD is %s", staged, committed)
+				}
+			}
+			if got := g.Git("ls-files", "-v", "z"); got != "h z" {
+				t.Errorf("a mark of a file is lost: %s", got)
+			}
+			if got := g.Git("log", "-1", "--format=%an <%ae> %aI %s"); got != "Ann <ann@example.com> 2026-01-02T03:04:05+01:00 fleet: an edit" {
+				t.Errorf("commit is %s", got)
+			}
+			if got := g.Git("ls-tree", "HEAD", "policies/web.yaml"); !strings.HasPrefix(got, "100755") {
+				t.Errorf("mode is %s", got)
+			}
+			if info, err := os.Stat(filepath.Join(g.Dir, "policies/web.yaml")); err != nil || info.Mode().Perm() != 0o755 {
+				t.Errorf("mode is %v, %v", info.Mode(), err)
+			}
+			if got := g.Git("reflog", "-1", "--format=%gs"); got != "commit: fleet: an edit" {
+				t.Errorf("reflog is %q", got)
+			}
+			if got := g.Git("rev-parse", "HEAD@{1}", "main@{1}"); got != g.Git("rev-parse", "HEAD~1", "HEAD~1") {
+				t.Errorf("reflog was at %s", got)
+			}
+		})
+	}
+}
+
+// What else is uncommitted stays so; what is in the way is an error and
+// nothing changes.
+func TestCommitBesideOtherChanges(t *testing.T) {
+	g := sourcetest.New(t)
+	g.Commit("one", map[string]string{"web.yaml": "a: 1\n", "other": "1\n", "third": "1\n"})
+	write := func(name, content string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(g.Dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("other", "2\n")
+	g.Git("add", "other")
+	write("third", "2\n")
+	write("fourth", "2\n")
+	w := open(t, g.Dir).WorkTree()
+	if _, err := w.Commit(editOf(map[string]string{"web.yaml": "a: 2\n"})); err != nil {
+		t.Fatal(err)
+	}
+	status := " M third\n?? fourth"
+	if got := g.Git("status", "--porcelain"); got != "M  other\n"+status {
+		t.Errorf("status is %q", got)
+	}
+	if got := g.Git("diff", "--name-only", "HEAD~1", "HEAD"); got != "web.yaml" {
+		t.Errorf("committed %q", got)
+	}
+
+	head := g.Head()
+	refused := func(name, want string) {
+		t.Helper()
+		before := g.Git("status", "--porcelain")
+		_, err := w.Commit(editOf(map[string]string{name: "a: 3\n"}))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		if g.Head() != head || g.Git("status", "--porcelain") != before {
+			t.Errorf("refused, and changed: %s", g.Git("status", "--porcelain"))
+		}
+	}
+	refused("other", "staged")
+	refused("third", "not committed")
+	refused("fourth", "not track")
+	write(".git/index.lock", "")
+	refused("web.yaml", "index.lock")
+	if err := os.Remove(filepath.Join(g.Dir, ".git/index.lock")); err != nil {
+		t.Fatal(err)
+	}
+	write(".git/MERGE_HEAD", head+"\n")
+	refused("web.yaml", "a merge is in progress")
+	if err := os.Remove(filepath.Join(g.Dir, ".git/MERGE_HEAD")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(g.Dir, "web.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	var uncommitted *source.UncommittedError
+	if _, err := w.Commit(editOf(map[string]string{"web.yaml": "a: 3\n"})); !errors.As(err, &uncommitted) || uncommitted.File != "web.yaml" {
+		t.Errorf("got %v", err)
+	}
+	if err := os.Symlink("other", filepath.Join(g.Dir, "web.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	refused("web.yaml", "no regular file")
+	g.Git("checkout", "-q", "-f", head)
+	refused("web.yaml", "no branch is checked out")
+}
+
+// Line ends that git converts are not a difference, and stay converted.
+func TestCommitWithConvertedLineEnds(t *testing.T) {
+	g := sourcetest.New(t)
+	g.Commit("one", map[string]string{"web.yaml": "a: 1\nb: 1\n"})
+	if err := os.WriteFile(filepath.Join(g.Dir, "web.yaml"), []byte("a: 1\r\nb: 1\r\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open(t, g.Dir).WorkTree().Commit(editOf(map[string]string{"web.yaml": "a: 2\nb: 1\n"})); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(filepath.Join(g.Dir, "web.yaml")); err != nil || string(b) != "a: 2\r\nb: 1\r\n" {
+		t.Errorf("the work tree has %q, %v", b, err)
+	}
+	if got := g.Git("show", "HEAD:web.yaml"); got != "a: 2\nb: 1" {
+		t.Errorf("committed %q", got)
+	}
+	if got := g.Git("-c", "core.autocrlf=true", "status", "--porcelain"); got != "" {
+		t.Errorf("status is %q", got)
+	}
+}
+
+// A linked work tree has a branch and an index of its own.
+func TestCommitInALinkedWorkTree(t *testing.T) {
+	g := sourcetest.New(t)
+	g.Commit("one", map[string]string{"web.yaml": "a: 1\n"})
+	linked := filepath.Join(t.TempDir(), "linked")
+	g.Git("worktree", "add", "-q", "-b", "side", linked)
+	r := open(t, linked)
+	if got := r.CheckedOut("main"); !sameDir(t, got, g.Dir) {
+		t.Errorf("main is checked out at %q", got)
+	}
+	if got := r.CheckedOut("side"); !sameDir(t, got, linked) {
+		t.Errorf("side is checked out at %q", got)
+	}
+	if got := r.CheckedOut("none"); got != "" {
+		t.Errorf("none is checked out at %q", got)
+	}
+	hash, err := r.WorkTree().Commit(editOf(map[string]string{"web.yaml": "a: 2\n"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := g.Git("rev-parse", "side"); got != hash {
+		t.Errorf("side is %s, want %s", got, hash)
+	}
+	for _, dir := range []string{g.Dir, linked} {
+		if got := g.GitIn(dir, "", "status", "--porcelain"); got != "" {
+			t.Errorf("%s: status is %q", dir, got)
+		}
+	}
+	if open(t, g.Bare()).WorkTree() != nil {
+		t.Error("a bare repository has a work tree")
+	}
+}
+
+func sameDir(t *testing.T, a, b string) bool {
+	t.Helper()
+	x, err := filepath.EvalSymlinks(a)
+	if err != nil {
+		return false
+	}
+	y, err := filepath.EvalSymlinks(b)
+	return err == nil && x == y
+}
+
+// A symlink in a work tree leads nobody out of it.
+func TestWorkTreeStaysInside(t *testing.T) {
+	g := sourcetest.New(t)
+	g.Commit("one", map[string]string{"policies/web.yaml": "a: 1\n"})
+	outside := t.TempDir()
+	if err := os.WriteFile(filepath.Join(outside, "web.yaml"), []byte("secret\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.RemoveAll(filepath.Join(g.Dir, "policies")), os.Symlink(outside, filepath.Join(g.Dir, "policies"))); err != nil {
+		t.Fatal(err)
+	}
+	w := open(t, g.Dir).WorkTree()
+	if b, err := w.Read("policies/web.yaml"); err == nil {
+		t.Errorf("read %q", b)
+	}
+	if err := w.Write(map[string][]byte{"policies/web.yaml": []byte("x")}); err == nil {
+		t.Error("wrote outside")
+	}
+	if b, _ := os.ReadFile(filepath.Join(outside, "web.yaml")); string(b) != "secret\n" {
+		t.Errorf("outside is %q", b)
+	}
+}
+
+// An overlay is a tree with other contents, and nothing else.
+func TestOverlay(t *testing.T) {
+	g := sourcetest.New(t)
+	head := g.Commit("one", map[string]string{"d/a": "1", "d/b": "2"})
+	c, err := open(t, g.Dir).Commit(head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := c.Tree(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := tree.With(map[string][]byte{"d/a": []byte("one"), "d/none": nil})
+	for name, want := range map[string]string{"d/a": "one", "d/b": "2"} {
+		if b, err := o.ReadFile(name); err != nil || string(b) != want {
+			t.Errorf("%s is %q, %v", name, b, err)
+		}
+		f, err := o.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info, err := f.Stat(); err != nil || info.Size() != int64(len(want)) {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+		hash, ok := o.BlobHash(name)
+		if hash != g.GitIn(g.Dir, want, "hash-object", "--stdin") || !ok {
+			t.Errorf("%s has hash %s", name, hash)
+		}
+	}
+	if _, err := o.ReadFile("d/none"); err == nil {
+		t.Error("a file that the tree does not have was read")
+	}
+}
+
+// Whoever commits is whom git's configuration names, also by what it includes.
+func TestUser(t *testing.T) {
+	g := sourcetest.New(t)
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(home, "global"))
+	write := func(name, content string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(home, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	user := func() string {
+		t.Helper()
+		name, mail, err := open(t, g.Dir).User()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return name + " <" + mail + ">"
+	}
+	if got := user(); got != " <>" {
+		t.Errorf("nobody is %s", got)
+	}
+	write("global", "[user]\n\tname = \"Ann Other\"\n\temail = ann@home\n[include]\n\tpath = included\n[includeIf \"gitdir:"+filepath.Dir(g.Dir)+"/\"]\n\tpath = ~/work\n[includeIf \"gitdir:/elsewhere/\"]\n\tpath = ~/elsewhere\n")
+	write("included", "[user]\n\temail = ann@included\n")
+	write("elsewhere", "[user]\n\temail = ann@elsewhere\n")
+	if got := user(); got != "Ann Other <ann@included>" {
+		t.Errorf("global says %s", got)
+	}
+	write("work", "[user]\n\temail = ann@work\n")
+	if got := user(); got != "Ann Other <ann@work>" {
+		t.Errorf("work says %s", got)
+	}
+	g.Git("config", "user.name", "Bob")
+	if got := user(); got != "Bob <ann@work>" {
+		t.Errorf("the repository says %s", got)
+	}
+}
