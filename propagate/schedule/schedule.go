@@ -103,24 +103,31 @@ type Outcome struct {
 // it decides, beginning with the one in use (digest §4.6). When none has, the
 // first one's reason counts.
 func (p *Placement) Schedule(r Request, clusters []*Cluster) Outcome {
+	out, _ := p.decide(&r, clusters)
+	return out
+}
+
+// decide is the outcome of a schedule, and the try that it follows from.
+func (p *Placement) decide(r *Request, clusters []*Cluster) (Outcome, *try) {
 	previous := make(map[string]int64, len(r.Previous))
 	for _, s := range r.Previous {
 		previous[s.Name] = s.Count
 	}
-	var first error
+	var first *try
+	var why error
 	observed := false
-	for i := p.start(r); i < len(p.groups); i++ {
-		t := &try{Placement: p, Request: &r, group: &p.groups[i], previous: previous}
+	for i := p.start(*r); i < len(p.groups); i++ {
+		t := &try{Placement: p, Request: r, group: &p.groups[i], previous: previous}
 		targets, err := t.place(clusters)
 		observed = observed || t.observed
 		if err == nil {
-			return Outcome{targets, t.group.name, observed, workv1alpha2.ReasonSuccess, MessageSuccess}
+			return Outcome{targets, t.group.name, observed, workv1alpha2.ReasonSuccess, MessageSuccess}, t
 		}
 		if first == nil {
-			first = err
+			first, why = t, err
 		}
 	}
-	return r.fails(first, observed)
+	return r.fails(why, observed), first
 }
 
 // start is where the groups are tried from: one that was left is not tried
@@ -158,6 +165,7 @@ type try struct {
 	group    *group
 	previous map[string]int64
 	observed bool
+	chosen   []candidate // that share the replicas
 }
 
 func (t *try) place(clusters []*Cluster) ([]Share, error) {
@@ -172,6 +180,7 @@ func (t *try) place(clusters []*Cluster) ([]Share, error) {
 	if err != nil {
 		return nil, fmt.Errorf("failed to select clusters: %w", err)
 	}
+	t.chosen = chosen
 	return t.assign(chosen)
 }
 

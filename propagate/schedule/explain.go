@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package schedule
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	clusterv1alpha1 "github.com/fairlead/fairlead/api/cluster/v1alpha1"
+	workv1alpha2 "github.com/fairlead/fairlead/api/work/v1alpha2"
+)
+
+// Cause is what keeps a cluster from being a target.
+type Cause string
+
+// The causes, in the order in which a placement asks.
+const (
+	CauseAPI      Cause = "api"      // it does not serve the kind
+	CauseTaint    Cause = "taint"    // it has a taint that nothing tolerates
+	CauseAffinity Cause = "affinity" // the affinity in use does not match it
+	CauseProvider Cause = "provider" // it does not tell its provider, and that is asked for
+	CauseRegion   Cause = "region"   // nor its region
+	CauseZone     Cause = "zone"     // nor its zones
+	CauseEviction Cause = "eviction" // the workload is being taken from it
+	CauseSpread   Cause = "spread"   // it fits, and the constraints choose others
+	CauseReplicas Cause = "replicas" // it is chosen, and its share is no replica
+	CauseFailed   Cause = "failed"   // it fits, and the schedule as a whole fails
+)
+
+// Verdict is what a placement says of one cluster.
+type Verdict struct {
+	Cluster string
+	Chosen  bool
+	Count   int64 // of replicas; 0 where the kind has none
+	// Cause and Detail say why it is not chosen; Detail is about "it".
+	Cause  Cause
+	Detail string
+
+	reason string // that the filter gave, "" where it let the cluster through
+}
+
+// Explain says of every cluster, by name, what Schedule decides about it and
+// why. The chosen ones are Schedule's targets, also where it fails and they
+// are those that stay.
+func (p *Placement) Explain(r Request, clusters []*Cluster) []Verdict {
+	out, t := p.decide(&r, clusters)
+	verdicts := make([]Verdict, 0, len(clusters))
+	for _, c := range clusters {
+		v := Verdict{Cluster: c.Name}
+		if i := slices.IndexFunc(out.Targets, func(s Share) bool { return s.Name == c.Name }); i >= 0 {
+			v.Chosen, v.Count = true, out.Targets[i].Count
+		} else {
+			t.turnedAway(c, &out, &v)
+		}
+		verdicts = append(verdicts, v)
+	}
+	slices.SortFunc(verdicts, func(a, b Verdict) int { return strings.Compare(a.Cluster, b.Cluster) })
+	return verdicts
+}
+
+// turnedAway says why a cluster is no target.
+func (t *try) turnedAway(c *Cluster, out *Outcome, v *Verdict) {
+	_, target := t.previous[c.Name]
+	_, v.reason = t.admit(c, target)
+	switch {
+	case v.reason != "":
+		v.Cause, v.Detail = t.unfit(c, v.reason)
+	case out.Reason != workv1alpha2.ReasonSuccess:
+		v.Cause, v.Detail = CauseFailed, out.Message
+	case !slices.ContainsFunc(t.chosen, func(o candidate) bool { return o.Name == c.Name }):
+		v.Cause, v.Detail = CauseSpread, "it fits, and the spread constraints choose others"
+	case t.Replicas == 0:
+		v.Cause, v.Detail = CauseReplicas, "the template asks for no replicas"
+	case t.Divided() && !t.byCapacity() && t.weights.weigh(c) == 0:
+		v.Cause, v.Detail = CauseReplicas, "the static weights give it none"
+	default:
+		v.Cause, v.Detail = CauseReplicas, fmt.Sprintf("its share of %d replicas is none", t.Replicas)
+	}
+}
+
+// unfit puts a reason of the filter in words about one cluster.
+func (t *try) unfit(c *Cluster, reason string) (Cause, string) {
+	switch reason {
+	case unfitAPI:
+		return CauseAPI, fmt.Sprintf("it does not serve %s %s", t.APIVersion, t.Kind)
+	case unfitAffinity:
+		return CauseAffinity, t.group.misses(c, t.Workload)
+	case unfitProvider:
+		return CauseProvider, "it tells no provider, and the placement spreads by provider"
+	case unfitRegion:
+		return CauseRegion, "it tells no region, and the placement spreads by region"
+	case unfitZone:
+		return CauseZone, "it tells no zones, and the placement spreads by zone"
+	case unfitEviction:
+		return CauseEviction, "the workload is being moved away from it"
+	}
+	for i := range c.taints {
+		if c.taints[i].reason == reason {
+			return CauseTaint, fmt.Sprintf("it has the taint %s, which nothing tolerates", taintText(c.taints[i].Taint))
+		}
+	}
+	return CauseTaint, reason
+}
+
+// misses says why a cluster is of no tier of the group.
+func (g *group) misses(c *Cluster, workload bool) string {
+	why := g.tiers[0].Misses(c.Cluster)
+	if g.name == "" {
+		return why
+	}
+	if workload && len(g.tiers) > 1 {
+		return fmt.Sprintf("it is neither of the affinity group %s, which is in use, nor of what that overflows into: %s", g.name, why)
+	}
+	return fmt.Sprintf("it is not of the affinity group %s, which is in use: %s", g.name, why)
+}
+
+// Misses says which part of the affinity does not match a cluster, "" when it
+// matches.
+func (a *Affinity) Misses(c *clusterv1alpha1.Cluster) string {
+	switch {
+	case a == nil:
+		return ""
+	case a.names != nil && !a.names[c.Name]:
+		return "clusterNames does not list it"
+	case a.exclude != nil && a.exclude[c.Name]:
+		return "exclude lists it"
+	case a.labels != nil && !a.labels.Matches(labels.Set(c.Labels)):
+		return fmt.Sprintf("labelSelector %s does not match its labels", a.labels)
+	case a.FieldSelector != nil && !matchFields(a.FieldSelector, c):
+		return "fieldSelector does not match its provider, region and zones"
+	}
+	return ""
+}
+
+// Matches says by what the group in use matches a cluster, "" where it has no
+// affinity and so matches all.
+func (p *Placement) Matches(c *Cluster, group string) string {
+	g := &p.groups[p.start(Request{Affinity: group})]
+	tier, ok := g.tier(c, true)
+	if !ok {
+		return ""
+	}
+	a := g.tiers[tier]
+	var by []string
+	switch {
+	case a == nil:
+		return ""
+	case a.names != nil:
+		by = append(by, "clusterNames lists it")
+	case a.exclude != nil:
+		by = append(by, "exclude does not list it")
+	}
+	if a.labels != nil {
+		by = append(by, fmt.Sprintf("labelSelector %s matches its labels", a.labels))
+	}
+	if a.FieldSelector != nil && len(a.FieldSelector.MatchExpressions) > 0 {
+		by = append(by, "fieldSelector matches it")
+	}
+	if g.name != "" {
+		by = append([]string{"affinity group " + g.name}, by...)
+	}
+	return strings.Join(by, ", ")
+}
+
+// Weights are the static weights of clusters by name, nil where the replicas
+// are not divided by them.
+func (p *Placement) Weights(clusters []*Cluster) []Share {
+	if !p.Divided() || p.byCapacity() {
+		return nil
+	}
+	chosen := make([]candidate, len(clusters))
+	for i, c := range clusters {
+		chosen[i].Cluster = c
+	}
+	return p.weights.of(chosen)
+}
