@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/propagate/schedule"
 )
 
 // The laws of the fold, searched for a breach over random histories. A
@@ -47,6 +48,90 @@ func TestLaws(t *testing.T) {
 			s = next
 		}
 	})
+}
+
+// What happened is all that happened: whoever is told every step knows what
+// each cluster runs at the end, and nothing is told that did not happen. Each
+// cluster of the fleet has its reason to have a template, or not to.
+func TestToldAsItHappened(t *testing.T) {
+	told := map[propagate.What]bool{}
+	causes := map[schedule.Cause]bool{}
+	rapid.Check(t, func(t *rapid.T) {
+		h := &randomHistory{tree: map[string]string{}}
+		h.grow(t)
+		var s propagate.State
+		runs, left := map[string]propagate.Digest{}, map[string]propagate.Digest{}
+		for n := range rapid.IntRange(2, 12).Draw(t, "commits") {
+			h.edit(t)
+			next := propagate.Step(s, h.commit(n))
+			now := running(&next)
+			for _, what := range propagate.Happened(&s, &next) {
+				told[what.What] = true
+				if what.Cluster == "" {
+					continue
+				}
+				at := what.Object.Key() + " on " + what.Cluster
+				if kept, ok := left[at]; ok {
+					runs[at] = kept
+					delete(left, at)
+				}
+				had, has := runs[at]
+				switch {
+				case what.What == propagate.WhatLeft:
+					left[at] = had
+					delete(runs, at)
+				case what.What.Removes():
+					if !has {
+						t.Fatalf("step %d: %s %s, and nothing was there\n%s", n, at, what.What, h)
+					}
+					delete(runs, at)
+				case what.What.Sends():
+					if had == now[at] {
+						t.Fatalf("step %d: %s %s, and it is the same\n%s", n, at, what.What, h)
+					}
+					runs[at] = now[at]
+				}
+			}
+			if !maps.Equal(runs, now) {
+				t.Fatalf("step %d: told is %v, true is %v\n%s\n%s", n, runs, now, happened(&s, &next), h)
+			}
+			for b := range next.Bindings.Values() {
+				for _, p := range next.Standings(b) {
+					causes[p.Cause] = true
+					if w := b.Work(p.Cluster); p.Placed != (w != nil) || p.Placed != (p.Cause == "") || p.Text == "" {
+						t.Fatalf("step %d: %s stands to %s %+v\n%s", n, b.ID, p.Cluster, p, h)
+					}
+				}
+				if inGit := next.Snapshot.Templates.At(b.Key()) != nil; inGit && len(next.Chain(b.ID)) < 2 {
+					t.Fatalf("step %d: the chain of %s is %v\n%s", n, b.ID, next.Chain(b.ID), h)
+				}
+			}
+			s = next
+		}
+	})
+	for _, w := range []propagate.What{propagate.WhatCreated, propagate.WhatUpdated, propagate.WhatHeld, propagate.WhatReleased, propagate.WhatDeleted, propagate.WhatLeft} {
+		if !told[w] {
+			t.Errorf("the search never came by %q", w)
+		}
+	}
+	for _, c := range []schedule.Cause{schedule.CauseAffinity, schedule.CauseReplicas, propagate.CauseOwners} {
+		if !causes[c] {
+			t.Errorf("the search never came by the cause %q", c)
+		}
+	}
+}
+
+// running is the content that every cluster was last released.
+func running(s *propagate.State) map[string]propagate.Digest {
+	all := map[string]propagate.Digest{}
+	for b := range s.Bindings.Values() {
+		for _, w := range b.Works {
+			if w.Released != nil {
+				all[b.Key()+" on "+w.Cluster] = w.Released.Digest
+			}
+		}
+	}
+	return all
 }
 
 // randomHistory edits a small fleet, one kind of edit a commit.

@@ -253,10 +253,13 @@ func (r *Rule) apply(object map[string]any) rendered {
 		err = sameIdentity(object, next)
 	}
 	if err != nil {
-		return rendered{err: fmt.Errorf("%s (%s): %w", r.Override, r.Origin, err)}
+		return rendered{err: fmt.Errorf("%s: %w", r.where(), err)}
 	}
 	return rendered{object: next}
 }
+
+// where names the rule and its place.
+func (r *Rule) where() string { return fmt.Sprintf("%s (%s)", r.Override, r.Origin) }
 
 // id tells rules apart by what they do and whose they are.
 func (r *Rule) id() string { return r.Override.Key() + "\x00" + string(r.digest[:]) }

@@ -36,7 +36,18 @@ func (st *step) place(b, old *Binding, applied bool) {
 		}
 		return
 	}
-	out := placement.Schedule(schedule.Request{
+	out := placement.Schedule(st.request(b), st.next.index.clusters)
+	b.Targets, b.AffinityName, b.Observed = out.Targets, out.Affinity, out.Observed
+	b.Scheduled = Scheduled{out.Reason, out.Message}
+	if out.Reason == workv1alpha2.ReasonSuccess {
+		b.Placed = placement.Digest(out.Affinity)
+	}
+}
+
+// request is what a binding asks its placement.
+func (st *step) request(b *Binding) schedule.Request {
+	wanted, workload := b.replicas()
+	return schedule.Request{
 		APIVersion: b.Active.Template.APIVersion,
 		Kind:       b.Kind,
 		Workload:   workload,
@@ -47,11 +58,6 @@ func (st *step) place(b, old *Binding, applied bool) {
 		PlacesAPI:  st.placesAPI(b.Active.Template),
 		Fresh:      st.fresh[b.Key()],
 		Evicting:   b.evicting(),
-	}, st.next.index.clusters)
-	b.Targets, b.AffinityName, b.Observed = out.Targets, out.Affinity, out.Observed
-	b.Scheduled = Scheduled{out.Reason, out.Message}
-	if out.Reason == workv1alpha2.ReasonSuccess {
-		b.Placed = placement.Digest(out.Affinity)
 	}
 }
 

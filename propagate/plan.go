@@ -115,20 +115,25 @@ func (p *planner) standingHolds() {
 // the policies that claim it were activated now.
 func (p *planner) deferred() {
 	for b := range p.head.Bindings.Values() {
-		t := p.head.snapshot().Templates.At(b.Key())
-		if b.Pending == nil || b.Claim == nil || t == nil {
-			continue
-		}
-		policy, ok := p.head.snapshot().Policies.Get(b.Claim.Key())
-		if !ok || p.head.snapshot().waitsFor(policy) {
-			continue
-		}
-		st := &step{commit: Commit{Hash: p.head.Commit}, prev: p.head, next: *p.head}
-		on, _, _ := st.attachments(b.ID)
-		would := st.decide(b, t, verdict{policy: policy}, true, on)
-		for _, cluster := range clustersOf(b, would) {
-			p.defers(b, would, policy, cluster)
-		}
+		p.waiting(b)
+	}
+}
+
+// waiting lists what waits for one template to change.
+func (p *planner) waiting(b *Binding) {
+	t := p.head.snapshot().Templates.At(b.Key())
+	if b.Pending == nil || b.Claim == nil || t == nil {
+		return
+	}
+	policy, ok := p.head.snapshot().Policies.Get(b.Claim.Key())
+	if !ok || p.head.snapshot().waitsFor(policy) {
+		return
+	}
+	st := &step{commit: Commit{Hash: p.head.Commit}, prev: p.head, next: *p.head}
+	on, _, _ := st.attachments(b.ID)
+	would := st.decide(b, t, verdict{policy: policy}, true, on)
+	for _, cluster := range clustersOf(b, would) {
+		p.defers(b, would, policy, cluster)
 	}
 }
 

@@ -37,7 +37,7 @@ var update = flag.Bool("update", false, "write what the stories print into them"
 // of the commit message, "-broken" is a reason why the tree cannot be read.
 // A folder with "-observe" is no commit: it says what was seen of the members.
 // "-show" lists what "-want" has to tell in full, "binding Pod shop/web" in a
-// line: binding, works or manifests of a template. "-want" is what the commit
+// line: binding, works, manifests or why of a template, or what "happened". "-want" is what the commit
 // leads to; -update writes it.
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
@@ -81,7 +81,7 @@ func tell(t *testing.T, file string) {
 		if again := propagate.Step(s, c); s.Refusal == nil && print(&again, nil) != print(&s, nil) {
 			t.Errorf("%s: a second step changes something", c.Hash)
 		}
-		got := print(&s, propagate.Compare(&before, &preview, guard)) + show(t, &s, commit.show)
+		got := print(&s, propagate.Compare(&before, &preview, guard)) + show(t, &before, &s, commit.show)
 		told.Files = append(told.Files, txtar.File{Name: c.Hash + "/-want", Data: []byte(got)})
 		if !*update && got != commit.want {
 			t.Errorf("%s\n--- got\n%s--- want\n%s", c.Hash, got, commit.want)
@@ -432,11 +432,19 @@ func printBinding(b *bytes.Buffer, s *propagate.State, binding *propagate.Bindin
 
 // show tells of templates what print leaves out: the binding and the works as
 // Karmada's users know them, and the manifests that are to run.
-func show(t *testing.T, s *propagate.State, lines string) string {
+func show(t *testing.T, before, s *propagate.State, lines string) string {
 	t.Helper()
 	var b bytes.Buffer
 	for line := range strings.Lines(lines) {
 		noun, object, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if noun == "happened" {
+			b.WriteString("happened\n" + happened(before, s))
+			continue
+		}
+		if noun == "why" {
+			fmt.Fprintf(&b, "why %s\n%s", object, why(t, s, object))
+			continue
+		}
 		binding := named(s, object)
 		if binding == nil {
 			t.Fatalf("-show: %q has no binding", object)
@@ -456,11 +464,91 @@ func show(t *testing.T, s *propagate.State, lines string) string {
 			case "manifests":
 				b.WriteString(indented(t, unmarked(s.Manifest(binding.ID, w.Want))))
 			default:
-				t.Fatalf("-show: %q is none of binding, works, manifests", noun)
+				t.Fatalf("-show: %q is none of binding, works, manifests, why, happened", noun)
 			}
 		}
 	}
 	return b.String()
+}
+
+// happened prints what a step did.
+func happened(before, s *propagate.State) string {
+	var b strings.Builder
+	for _, h := range propagate.Happened(before, s) {
+		fmt.Fprintf(&b, "  %-11s %s", h.What, h.Object)
+		if h.Cluster != "" {
+			fmt.Fprintf(&b, " on %s", h.Cluster)
+		}
+		if r := h.Replicas; r != nil {
+			fmt.Fprintf(&b, " x%d -> x%d", r.Before, r.After)
+		}
+		if h.Text != "" {
+			fmt.Fprintf(&b, ", %s", h.Text)
+		}
+		for _, why := range h.Because {
+			fmt.Fprintf(&b, ", %s %s", why.Code, why.Origin)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// why prints the chain that leads to each cluster, and who comes closest to a
+// template that nobody has.
+func why(t *testing.T, s *propagate.State, object string) string {
+	t.Helper()
+	var b strings.Builder
+	link := func(indent string, l propagate.Link) {
+		where := ""
+		if l.Origin != (propagate.Origin{}) {
+			where = " (" + l.Origin.String() + ")"
+		}
+		if l.Commit != "" {
+			where += " at " + l.Commit
+		}
+		if l.Note != nil {
+			where += fmt.Sprintf(" %+v", *l.Note)
+		}
+		fmt.Fprintf(&b, "%s%s: %s%s\n", indent, l.Step, l.Text, where)
+	}
+	id := identified(s, object)
+	if id == (propagate.ID{}) {
+		t.Fatalf("-show: there is no %q", object)
+	}
+	for _, l := range s.Chain(id) {
+		link("  ", l)
+	}
+	binding := s.Bindings.At(id.Key())
+	if template := s.Snapshot.Templates.At(id.Key()); template != nil && (binding == nil || binding.Claim == nil) {
+		for _, n := range s.Closest(template) {
+			fmt.Fprintf(&b, "  closest: %s, but %s (%s)\n", n.Policy.Ref, strings.Join(n.Misses, ", "), n.Origin)
+		}
+	}
+	if binding == nil {
+		return b.String()
+	}
+	for name := range s.Snapshot.Clusters.All() {
+		fmt.Fprintf(&b, "  %s\n", name)
+		for _, l := range s.ChainTo(id, name) {
+			link("    ", l)
+		}
+		if p := s.Standing(binding, name); !p.Placed {
+			fmt.Fprintf(&b, "    not there: %s\n", p.Cause)
+		}
+	}
+	return b.String()
+}
+
+func identified(s *propagate.State, object string) propagate.ID {
+	for template := range s.Snapshot.Templates.Values() {
+		if template.ID.String() == object {
+			return template.ID
+		}
+	}
+	if b := named(s, object); b != nil {
+		return b.ID
+	}
+	return propagate.ID{}
 }
 
 func named(s *propagate.State, object string) *propagate.Binding {
