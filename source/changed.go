@@ -71,6 +71,9 @@ func (w *changes) compare(a, b *Tree, at string, before, after entry) error {
 			o, n, name = old[0], now[0], now[0].name
 			old, now = old[1:], now[1:]
 		}
+		if o.hash == n.hash && o.mode == n.mode {
+			continue // as most are; their paths need not be made
+		}
 		if err := w.compare(a, b, path.Join(at, name), o, n); err != nil {
 			return err
 		}

@@ -261,14 +261,15 @@ func (r *Repo) entries(h plumbing.Hash) ([]entry, error) {
 	if kind != plumbing.TreeObject {
 		return nil, fmt.Errorf("tree %s: it is a %s", short(h), kind)
 	}
-	var entries []entry
-	for len(b) > 0 {
-		head, rest, ok := bytes.Cut(b, []byte{0})
-		mode, name, spaced := bytes.Cut(head, []byte{' '})
+	const shortest = len("40000 a\x00") + len(h)
+	entries := make([]entry, 0, len(b)/(shortest+8)+1)
+	for text := string(b); len(text) > 0; { // the names are parts of it
+		head, rest, ok := strings.Cut(text, "\x00")
+		mode, name, spaced := strings.Cut(head, " ")
 		if !ok || !spaced || len(rest) < len(h) {
 			return nil, fmt.Errorf("tree %s: malformed", h)
 		}
-		e := entry{name: string(name)}
+		e := entry{name: name}
 		bits, known := parseMode(mode)
 		if !known {
 			return nil, fmt.Errorf("tree %s: %q has the unknown mode %q", h, name, mode)
@@ -276,21 +277,23 @@ func (r *Repo) entries(h plumbing.Hash) ([]entry, error) {
 		e.mode, e.exec = bits&^0o7777, bits&0o111 != 0
 		copy(e.hash[:], rest)
 		entries = append(entries, e)
-		b = rest[len(h):]
+		text = rest[len(h):]
 	}
-	slices.SortStableFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	if byName := func(a, b entry) int { return strings.Compare(a.name, b.name) }; !slices.IsSortedFunc(entries, byName) {
+		slices.SortStableFunc(entries, byName) // git has a directory where its name and a slash would be
+	}
 	return entries, nil
 }
 
-func parseMode(b []byte) (mode uint32, known bool) {
+func parseMode(b string) (mode uint32, known bool) {
 	if len(b) == 0 || len(b) > 6 {
 		return 0, false
 	}
-	for _, c := range b {
-		if c < '0' || c > '7' {
+	for i := range len(b) {
+		if b[i] < '0' || b[i] > '7' {
 			return 0, false
 		}
-		mode = mode<<3 | uint32(c-'0')
+		mode = mode<<3 | uint32(b[i]-'0')
 	}
 	switch mode &^ 0o7777 {
 	case modeDir, modeFile, modeSymlink, modeSubmodule:
