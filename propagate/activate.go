@@ -3,6 +3,8 @@
 package propagate
 
 import (
+	"cmp"
+
 	fleetv1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
 	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
 	workv1alpha2 "github.com/fairlead/fairlead/api/work/v1alpha2"
@@ -62,24 +64,25 @@ func (st *step) activate(old *Binding, t *Template, p *Policy) *Active {
 }
 
 // pending is what waits once everything that may be active is: nil when what
-// git says and what is in effect are the same.
+// git says and what is in effect are the same. Under StaticPolicy it is
+// measured against the policy that would win (fold rule 11).
 func (st *step) pending(b, old *Binding, t *Template, v verdict) *Pending {
-	reason := st.waitingReason(b, t, v)
-	switch {
-	case reason == "":
+	claimer := cmp.Or(v.winner, v.policy)
+	next := &Pending{Reason: st.waitingReason(b, t, claimer), Since: st.commit.Hash}
+	if next.Reason == "" {
 		return nil
-	case old != nil && old.Pending != nil && old.Pending.Reason == reason:
-		return old.Pending
 	}
-	return &Pending{Reason: reason, Since: st.commit.Hash}
+	if claimer != nil {
+		next.Policy = &claimer.Ref
+	}
+	if old != nil && old.Pending != nil && old.Pending.Reason == next.Reason {
+		next.Since = old.Pending.Since
+	}
+	return next
 }
 
-func (st *step) waitingReason(b *Binding, t *Template, v verdict) string {
+func (st *step) waitingReason(b *Binding, t *Template, claimer *Policy) string {
 	changed := b.Active.Template.Update != t.Update
-	claimer := v.policy
-	if claimer == nil {
-		claimer = v.winner
-	}
 	switch {
 	case claimer == nil && changed:
 		return workv1alpha2.ReasonNoMatchingPolicy

@@ -14,7 +14,8 @@ func (t *Template) claimedByOthers() bool { return t.Labels[LabelClaimedBy] != "
 type verdict struct {
 	// policy claims the template; nil when none does.
 	policy *Policy
-	// winner would claim it on its next update; nil when it has a policy.
+	// winner is the policy that would claim it on its next update, which
+	// StaticPolicy waits for; nil without the gate.
 	winner *Policy
 	// taken says that policy takes what it did not have before this step.
 	taken bool
@@ -51,19 +52,13 @@ func (st *step) claim(old *Binding, t *Template) verdict {
 // matched, which one that was never active did, or if that policy is activated
 // on purpose.
 func (st *step) claimStatic(v *verdict, old *Binding, t *Template) {
-	if v.touched {
-		v.policy = st.best(t)
-		return
+	v.winner = st.best(t)
+	switch {
+	case v.touched:
+		v.policy = v.winner
+	case v.policy == nil && v.winner != nil && (old == nil || old.attached() || old.Unmatched || st.onPurpose(v.winner)):
+		v.policy = v.winner
 	}
-	if v.policy != nil {
-		return
-	}
-	winner := st.best(t)
-	if winner != nil && (old == nil || old.attached() || old.Unmatched || st.onPurpose(winner)) {
-		v.policy = winner
-		return
-	}
-	v.winner = winner
 }
 
 // holder is the policy that has the template, if it still may.

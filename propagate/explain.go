@@ -129,13 +129,16 @@ func (s *State) pendingLink(b *Binding) Link {
 		l.Text += ": the policy is lazy"
 	case workv1alpha2.ReasonStaticPolicyPending:
 		l.Text += ": the gate StaticPolicy is on"
+		if b.Claim == nil || *b.Claim != *b.Pending.Policy {
+			l.Text += fmt.Sprintf(", and %s would have it then", b.Pending.Policy)
+		}
 	case workv1alpha2.ReasonNoMatchingPolicy:
 		l.Text += ": no policy matches the template"
 	case workv1alpha2.ReasonDependentOverridesMissing:
 		l.Text += ": the policy depends on overrides that are not there"
 	}
-	if b.Claim != nil {
-		if p := s.snapshot().Policies.At(b.Claim.Key()); p != nil {
+	if b.Pending.Policy != nil {
+		if p := s.snapshot().Policies.At(b.Pending.Policy.Key()); p != nil {
 			l.Document, l.Origin = p.id(), p.near("spec.activationPreference")
 		}
 	}

@@ -101,10 +101,13 @@ func (s *State) Findings() []Finding {
 				Message: fmt.Sprintf("%s %s: %s", t.ID, how, b.Scheduled.Message)})
 		}
 	}
-	waiting := map[PolicyRef]int{}
+	waiting, elsewhere := map[PolicyRef]int{}, map[PolicyRef]bool{}
 	for b := range s.Bindings.Values() {
-		if b.Pending != nil && b.Claim != nil {
-			waiting[*b.Claim]++
+		if b.Pending != nil && b.Pending.Policy != nil {
+			waiting[*b.Pending.Policy]++
+			if b.Claim != nil && *b.Claim != *b.Pending.Policy {
+				elsewhere[*b.Pending.Policy] = true
+			}
 		}
 		if b.answers != nil && b.answers.unread != "" && b.Active.Policy.Spec.PropagateDeps {
 			all = append(all, Finding{Code: FindingInterpreter, Level: LevelCaution, Object: b.ID, Origin: origin(b, s),
@@ -116,8 +119,12 @@ func (s *State) Findings() []Finding {
 	}
 	for p := range snapshot.Policies.Values() {
 		if n := waiting[p.Ref]; n > 0 {
+			or := ", or to be activated"
+			if elsewhere[p.Ref] {
+				or = "" // its activation does not reach what others claim
+			}
 			all = append(all, Finding{Code: FindingNotActivated, Level: LevelCaution, Policy: p.Ref, Origin: p.Origin,
-				Message: fmt.Sprintf("%s waits for the next change of %s, or to be activated", p.Ref, count(n, "template"))})
+				Message: fmt.Sprintf("%s waits for the next change of %s%s", p.Ref, count(n, "template"), or)})
 		}
 		all = append(all, snapshot.unknownClusters(p)...)
 		all = append(all, snapshot.withoutEffect(p)...)

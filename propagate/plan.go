@@ -112,7 +112,7 @@ func (p *planner) standingHolds() {
 }
 
 // deferred lists what waits for its template to change: what would happen if
-// the policies that claim it were activated now.
+// the policies that would have it were activated now.
 func (p *planner) deferred() {
 	for b := range p.head.Bindings.Values() {
 		p.waiting(b)
@@ -122,10 +122,10 @@ func (p *planner) deferred() {
 // waiting lists what waits for one template to change.
 func (p *planner) waiting(b *Binding) {
 	t := p.head.snapshot().Templates.At(b.Key())
-	if b.Pending == nil || b.Claim == nil || t == nil {
+	if b.Pending == nil || b.Pending.Policy == nil || t == nil {
 		return
 	}
-	policy, ok := p.head.snapshot().Policies.Get(b.Claim.Key())
+	policy, ok := p.head.snapshot().Policies.Get(b.Pending.Policy.Key())
 	if !ok || p.head.snapshot().waitsFor(policy) {
 		return
 	}

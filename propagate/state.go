@@ -89,6 +89,9 @@ type Active struct {
 type Pending struct {
 	Reason string
 	Since  string // the commit it waits since
+	// Policy would be active with the template's next change; nil when nothing
+	// matches it.
+	Policy *PolicyRef
 }
 
 // Scheduled is how the last schedule went, as the condition says it.

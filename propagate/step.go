@@ -165,6 +165,7 @@ func sameMember(a, b *Cluster) bool {
 
 // policies has looked at what a changed policy has, and what it may get.
 func (st *step) policies() {
+	static := st.next.Snapshot.gate(GateStaticPolicy)
 	for d := range ordered.Diff(st.prev.snapshot().Policies, st.next.Snapshot.Policies) {
 		st.next.index.policy(d.Before, d.After)
 		for _, p := range []*Policy{d.Before, d.After} {
@@ -177,6 +178,12 @@ func (st *step) policies() {
 		}
 		if d.Has {
 			for t := range st.prev.index.reach(d.After) {
+				st.dirty[t.Key()] = true
+			}
+		}
+		if d.Had && static {
+			// It may be what templates of others wait for, or nobody's.
+			for t := range st.prev.index.reach(d.Before) {
 				st.dirty[t.Key()] = true
 			}
 		}

@@ -122,7 +122,7 @@ func (s *State) activated(b *Binding) workv1alpha1.Condition {
 	case b.Pending != nil && b.Claim == nil:
 		c.Message = fmt.Sprintf("No policy matches the template; it stays as %s activated it, and its changes wait since %s.", b.Active.Policy.Ref, short(b.Pending.Since))
 	case b.Pending != nil:
-		c.Message = fmt.Sprintf("Changes of %s wait since %s.", b.Claim, short(b.Pending.Since))
+		c.Message = fmt.Sprintf("Changes of %s wait since %s.", b.Pending.Policy, short(b.Pending.Since))
 	default:
 		return c
 	}
