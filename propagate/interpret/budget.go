@@ -27,8 +27,18 @@ const (
 	stepsPerTable = 32
 	// An error that is caught takes as long as that many instructions.
 	stepsPerError = 2000
-	// That many bytes are copied or compared in the time of a step.
-	bytesPerStep = 64
+	// That many bytes are copied or compared in the time of a step, digits are
+	// read and values are handed on.
+	bytesPerStep  = 64
+	digitsPerStep = 8
+	valuesPerStep = 8
+	// A fraction is written digit by digit from a number that can have hundreds.
+	stepsPerFraction = 32
+	// An amount of a resource is read and added.
+	stepsPerQuantity = 8
+	valuesCompared   = 500
+	// A lookup can go through that many tables.
+	maxLookedUp = 16
 )
 
 // run is one call of a script. It stands in for the context of the Lua
@@ -45,6 +55,8 @@ type run struct {
 	tables  map[*lua.LTable]*ledger
 	raised  map[string]bool // texts of errors that the script composed
 	results []lua.LValue
+	// lookedUp are the tables that metatables name to look in.
+	lookedUp map[*lua.LTable]bool
 }
 
 // ledger is what is known of a table that grew: a walk through it, or a
@@ -55,7 +67,7 @@ type ledger struct {
 }
 
 func newRun(s *Script) *run {
-	r := &run{Context: context.Background(), script: s, tables: map[*lua.LTable]*ledger{}, raised: map[string]bool{}}
+	r := &run{Context: context.Background(), script: s, tables: map[*lua.LTable]*ledger{}, raised: map[string]bool{}, lookedUp: map[*lua.LTable]bool{}}
 	r.l = lua.NewState(lua.Options{SkipOpenLibs: true, CallStackSize: 200, RegistrySize: 512, RegistryMaxSize: 8192, RegistryGrowStep: 512})
 	r.l.SetContext(r)
 	r.openLibraries()
@@ -140,8 +152,9 @@ func (r *run) length(t *lua.LTable) int {
 func (r *run) stores(t *lua.LTable, key lua.LValue) {
 	g := r.ledger(t)
 	g.stores++
+	r.passes(key)
 	n, ok := key.(lua.LNumber)
-	if !ok || n < 1 || n != lua.LNumber(int(n)) {
+	if !ok || n < 1 || n > whole || n != lua.LNumber(int64(n)) {
 		return
 	}
 	if n > maxIndex {
@@ -167,7 +180,7 @@ func (r *run) explain(err error) error {
 	at := ""
 	if s, ok := lerr.Object.(lua.LString); ok {
 		text = string(s)
-		if m := position.FindStringSubmatch(text); m != nil && strings.HasPrefix(text, r.script.function+":") {
+		if m := position.FindStringSubmatch(text[:min(len(text), short)]); m != nil && strings.HasPrefix(text, r.script.function+":") {
 			at, text = "line "+m[1]+": ", text[len(m[0]):]
 		}
 	}

@@ -36,6 +36,7 @@ func (r *run) toLua(v any) lua.LValue {
 	case map[string]any:
 		t := r.l.CreateTable(0, len(v))
 		for _, key := range slices.Sorted(maps.Keys(v)) {
+			r.charge(len(key) / bytesPerStep)
 			if value := r.toLua(v[key]); value != lua.LNil {
 				t.RawSetString(key, value)
 			}
@@ -129,6 +130,7 @@ func (r *run) tableValue(t *lua.LTable, was any, depth int) (any, error) {
 		if !ok {
 			return nil, errMixed
 		}
+		r.charge(len(name) / bytesPerStep)
 		out, err := r.value(value, before[string(name)], depth+1)
 		if err != nil {
 			return nil, err

@@ -9,6 +9,7 @@
 // so the same script stops at the same place on every machine.
 //
 // Start at Interpreter, then Compile. budget.go says what is counted,
-// rewrite.go how, library.go what a script can call. health.go has the rules
-// for the kinds that Kubernetes brings.
+// rewrite.go and operators.go how, library.go, text.go and numbers.go what a
+// script can call. health.go has the rules for the kinds that Kubernetes
+// brings.
 package interpret

@@ -95,7 +95,7 @@ func (s *Script) Replicas(object map[string]any) (int64, *workv1alpha2.ReplicaRe
 		return int64(n), nil, nil
 	}
 	needs := &workv1alpha2.ReplicaRequirements{}
-	if err := r.decode(r.results[1], needs); err != nil {
+	if err := r.decode(r.results[1], needs, "resourceRequest"); err != nil {
 		return 0, nil, s.error("the second result is no replica requirement")
 	}
 	return int64(n), needs, nil
@@ -128,7 +128,7 @@ func (s *Script) Dependencies(object map[string]any) ([]Reference, error) {
 		return nil, err
 	}
 	var all []Reference
-	if err := r.decode(r.results[0], &all); err != nil {
+	if err := r.decode(r.results[0], &all, ""); err != nil {
 		return nil, s.error("the result is no list of references")
 	}
 	for i, ref := range all {
@@ -163,11 +163,20 @@ func (s *Script) error(format string, args ...any) error {
 	return fmt.Errorf(s.function+": "+format, args...)
 }
 
-// decode fills one of our types from what a script returned.
-func (r *run) decode(v lua.LValue, into any) error {
+// decode fills one of our types from what a script returned. quantities is the
+// field that has amounts of resources.
+func (r *run) decode(v lua.LValue, into any, quantities string) error {
 	value, err := r.fromLua(v, nil)
 	if err != nil {
 		return err
+	}
+	if m, ok := value.(map[string]any); ok {
+		amounts, _ := m[quantities].(map[string]any)
+		for _, amount := range amounts {
+			if text, ok := amount.(string); ok && !IsQuantity(text) {
+				return errors.New("it has an amount that is no quantity")
+			}
+		}
 	}
 	if list, ok := value.([]any); ok && len(list) == 0 {
 		return nil // an empty table is an empty anything

@@ -24,7 +24,7 @@ func (r *run) kube() []entry {
 			return r.pushJSON(nil)
 		}},
 		{"getPodDependencies", func(l *lua.LState) int {
-			template, namespace := r.podTemplate(), l.OptString(2, "")
+			template, namespace := r.podTemplate(), r.optString(2, "")
 			if r.script.native.Dependencies == nil {
 				return r.pushJSON([]Reference{})
 			}
@@ -33,17 +33,19 @@ func (r *run) kube() []entry {
 		{"resourceAdd", func(l *lua.LState) int {
 			var sum resource.Quantity
 			for i := 1; i <= l.GetTop(); i++ {
-				r.spend(1)
-				switch l.Get(i).(type) {
-				case lua.LString, lua.LNumber:
-				case *lua.LNilType:
+				r.spend(stepsPerQuantity)
+				if l.Get(i) == lua.LNil {
 					continue // nothing was asked for
-				default:
+				}
+				text := ""
+				if lua.LVCanConvToString(l.Get(i)) {
+					text = plain(l.Get(i))
+				}
+				if !IsQuantity(text) {
 					l.ArgError(i, "is no quantity")
 				}
-				text := l.Get(i).String()
 				q, err := resource.ParseQuantity(text)
-				if err != nil || len(text) > 64 {
+				if err != nil {
 					l.ArgError(i, "is no quantity")
 				}
 				sum.Add(q)
@@ -53,12 +55,16 @@ func (r *run) kube() []entry {
 	}
 }
 
-// podTemplate is the first argument.
+// podTemplate is the first argument. The rules go through it more than once,
+// and hold what each container needs against what others do.
 func (r *run) podTemplate() map[string]any {
+	before := r.steps
 	v, err := r.fromLua(r.l.CheckTable(1), nil)
 	if err != nil {
 		r.l.ArgError(1, "is no pod template")
 	}
+	values := r.steps - before
+	r.spend(2*values + values*values/valuesCompared)
 	template, _ := v.(map[string]any)
 	return template
 }

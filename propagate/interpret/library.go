@@ -3,6 +3,7 @@
 package interpret
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -32,16 +33,15 @@ func (r *run) openLibraries() {
 	text := r.library(r.text())
 	text.RawSetString("__index", text)
 	r.l.SetMetatable(lua.LString(""), text)
-	numbers := r.library(borrowedMath)
-	for _, name := range []string{"huge", "pi"} {
-		numbers.RawSetString(name, mathConstants[name])
-	}
+	numbers := r.library(r.numbers())
+	numbers.RawSetString("huge", lua.LNumber(math.Inf(1)))
+	numbers.RawSetString("pi", lua.LNumber(math.Pi))
 	global.RawSetString("table", r.library(r.table()))
 	global.RawSetString("string", text)
 	global.RawSetString("math", numbers)
 	global.RawSetString("kube", kube)
 	global.RawSetString("require", r.l.NewFunction(func(l *lua.LState) int {
-		if l.CheckString(1) != "kube" {
+		if r.string(1) != "kube" {
 			l.RaiseError("there is no module but kube")
 		}
 		l.Push(kube)
@@ -61,16 +61,11 @@ func (r *run) library(entries []entry) *lua.LTable {
 	return t
 }
 
-// What the engine's own libraries have that only computes, at a cost that one
+// What the engine's own library has that only computes, at a cost that one
 // instruction covers.
 var (
-	borrowedBase = borrow(lua.OpenBase,
-		"getmetatable", "rawequal", "rawget", "select", "setmetatable", "tonumber", "type")
+	borrowedBase  = borrow(lua.OpenBase, "getmetatable", "type")
 	borrowedCatch = borrow(lua.OpenBase, "pcall", "xpcall")
-	borrowedMath  = borrow(lua.OpenMath,
-		"abs", "acos", "asin", "atan", "atan2", "ceil", "cos", "cosh", "deg", "exp", "floor", "fmod", "frexp", "ldexp", "log",
-		"log10", "max", "min", "mod", "modf", "pow", "rad", "sin", "sinh", "sqrt", "tan", "tanh")
-	mathConstants = map[string]lua.LValue{"huge": field(lua.OpenMath, "huge"), "pi": field(lua.OpenMath, "pi")}
 )
 
 func borrow(open lua.LGFunction, names ...string) []entry {
@@ -101,8 +96,9 @@ func (r *run) base() []entry {
 			return 0
 		}},
 		{"error", func(l *lua.LState) int {
+			r.passes(l.Get(1))
 			r.note(l.Get(1))
-			l.Error(l.Get(1), l.OptInt(2, 1))
+			l.Error(l.Get(1), r.optInt(2, 1))
 			return 0
 		}},
 		{"ipairs", func(l *lua.LState) int {
@@ -128,6 +124,7 @@ func (r *run) base() []entry {
 					return 0
 				}
 				at = key
+				r.passes(key)
 				l.Push(key)
 				l.Push(value)
 				return 2
@@ -141,6 +138,7 @@ func (r *run) base() []entry {
 			if l.GetTop() > 1 {
 				at = l.Get(2)
 			}
+			r.passes(at)
 			key, value := t.Next(at)
 			l.Push(key)
 			if key == lua.LNil {
@@ -149,14 +147,60 @@ func (r *run) base() []entry {
 			l.Push(value)
 			return 2
 		}},
+		{"rawequal", func(l *lua.LState) int {
+			a, b := l.CheckAny(1), l.CheckAny(2)
+			if a.Type() == lua.LTString {
+				r.passes(a)
+			}
+			l.Push(lua.LBool(a == b))
+			return 1
+		}},
+		{"rawget", func(l *lua.LState) int {
+			key := l.CheckAny(2)
+			r.passes(key)
+			l.Push(l.CheckTable(1).RawGet(key))
+			return 1
+		}},
 		{"rawset", func(l *lua.LState) int {
 			t, key := l.CheckTable(1), l.CheckAny(2)
 			r.checkKey(key)
 			r.stores(t, key)
+			r.leads(key, l.CheckAny(3))
 			t.RawSet(key, l.CheckAny(3))
 			l.SetTop(1)
 			return 1
 		}},
+		{"select", func(l *lua.LState) int {
+			n := l.GetTop() - 1
+			if l.Get(1) == lua.LString("#") {
+				l.Push(lua.LNumber(n))
+				return 1
+			}
+			i := r.int(1)
+			if i < 0 {
+				i += n + 1
+			}
+			if i < 1 {
+				l.ArgError(1, "index out of range")
+			}
+			return max(0, n-i+1)
+		}},
+		{"setmetatable", func(l *lua.LState) int {
+			t := l.CheckTable(1)
+			l.CheckTypes(2, lua.LTNil, lua.LTTable)
+			if l.GetMetaField(t, "__metatable") != lua.LNil {
+				l.RaiseError("cannot change a protected metatable")
+			}
+			if meta, ok := l.Get(2).(*lua.LTable); ok {
+				for _, key := range []lua.LString{"__index", "__newindex"} {
+					r.leads(key, meta.RawGet(key))
+				}
+			}
+			l.SetMetatable(t, l.Get(2))
+			l.SetTop(1)
+			return 1
+		}},
+		{"tonumber", func(l *lua.LState) int { l.Push(r.readNumber()); return 1 }},
 		{"tostring", func(l *lua.LState) int {
 			l.CheckAny(1)
 			l.Push(lua.LString(r.toString(l.Get(1))))
@@ -164,12 +208,12 @@ func (r *run) base() []entry {
 		}},
 		{"unpack", func(l *lua.LState) int {
 			t := l.CheckTable(1)
-			from := l.OptInt(2, 1)
+			from := r.optInt(2, 1)
 			to := from - 1
 			if l.Get(3) == lua.LNil {
 				to = r.length(t)
 			} else {
-				to = l.CheckInt(3)
+				to = r.int(3)
 			}
 			return r.values(from, to, t.RawGetInt)
 		}},
@@ -207,8 +251,8 @@ func (r *run) catch(protected lua.LGFunction) lua.LGFunction {
 func (r *run) note(v lua.LValue) {
 	if s, ok := v.(lua.LString); ok && !r.script.literals[string(s)] {
 		r.raised[string(s)] = true
-		if m := position.FindString(string(s)); m != "" {
-			r.raised[strings.TrimPrefix(string(s), m)] = true
+		if at := position.FindString(s.String()[:min(len(s), short)]); at != "" {
+			r.raised[s.String()[len(at):]] = true
 		}
 	}
 }
@@ -217,6 +261,7 @@ func (r *run) raise(v, otherwise lua.LValue) {
 	if v == lua.LNil {
 		v = otherwise
 	} else {
+		r.passes(v)
 		r.note(v)
 	}
 	r.l.Error(v, 1)
@@ -236,9 +281,9 @@ func (r *run) toString(v lua.LValue) string {
 		}
 		return s.String()
 	}
-	switch v := v.(type) {
+	switch v.(type) {
 	case lua.LString, lua.LNumber, lua.LBool, *lua.LNilType:
-		return v.String()
+		return plain(v)
 	}
 	return v.Type().String()
 }
@@ -250,7 +295,7 @@ func (r *run) concat() lua.LValue {
 	for i := l.GetTop() - 1; i > 0; i-- {
 		left := l.Get(i)
 		if lua.LVCanConvToString(left) && lua.LVCanConvToString(joined) {
-			a, b := left.String(), joined.String()
+			a, b := plain(left), plain(joined)
 			r.room(len(a) + len(b))
 			joined = lua.LString(a + b)
 			continue
@@ -262,12 +307,7 @@ func (r *run) concat() lua.LValue {
 		if op == lua.LNil {
 			l.RaiseError("attempt to concatenate a %s and a %s", left.Type(), joined.Type())
 		}
-		l.Push(op)
-		l.Push(left)
-		l.Push(joined)
-		l.Call(2, 1)
-		joined = l.Get(-1)
-		l.Pop(1)
+		joined = r.calls(op, left, joined)
 	}
 	return joined
 }
@@ -277,6 +317,7 @@ func (r *run) store() {
 	object, key, value := r.l.Get(1), r.l.Get(2), r.l.Get(3)
 	if t, ok := object.(*lua.LTable); ok {
 		r.checkKey(key)
+		r.leads(key, value)
 		if t.Metatable == lua.LNil {
 			r.stores(t, key)
 			t.RawSet(key, value)
@@ -284,6 +325,7 @@ func (r *run) store() {
 		}
 	}
 	// A metatable may lead to other tables. Each is found as Lua does.
+	r.passes(key)
 	for range lua.MaxTableGetLoop {
 		t, ok := object.(*lua.LTable)
 		if ok && t.RawGet(key) != lua.LNil {
@@ -314,6 +356,19 @@ func (r *run) store() {
 	t.RawSet(key, value)
 }
 
+// leads notes a table that others are looked up in: a lookup can pass through
+// all of these in one instruction.
+func (r *run) leads(key, value lua.LValue) {
+	t, ok := value.(*lua.LTable)
+	if !ok || key != lua.LString("__index") && key != lua.LString("__newindex") {
+		return
+	}
+	r.lookedUp[t] = true
+	if len(r.lookedUp) > maxLookedUp {
+		r.stop("more than %d tables that others are looked up in", maxLookedUp)
+	}
+}
+
 func (r *run) checkKey(key lua.LValue) {
 	if n, ok := key.(lua.LNumber); key == lua.LNil || ok && n != n {
 		r.l.RaiseError("table index is nil or not a number")
@@ -338,7 +393,7 @@ func (r *run) lengthOf(v lua.LValue) lua.LValue {
 // constructed charges for a table that stands in the script.
 func (r *run) constructed() {
 	r.spend(stepsPerTable)
-	if n := r.l.CheckInt(2); n > stepsPerTable {
+	if n := r.int(2); n > stepsPerTable {
 		g := r.ledger(r.l.CheckTable(1))
 		g.stores, g.high = n, n
 	}
@@ -348,12 +403,12 @@ func (r *run) table() []entry {
 	return []entry{
 		{"concat", func(l *lua.LState) int {
 			t := l.CheckTable(1)
-			sep := l.OptString(2, "")
-			from, to := l.OptInt(3, 1), 0
+			sep := r.optString(2, "")
+			from, to := r.optInt(3, 1), 0
 			if l.Get(4) == lua.LNil {
 				to = r.length(t)
 			} else {
-				to = l.CheckInt(4)
+				to = r.int(4)
 			}
 			var b strings.Builder
 			for i := from; i <= to; i++ {
@@ -361,7 +416,7 @@ func (r *run) table() []entry {
 				if !lua.LVCanConvToString(v) {
 					l.RaiseError("invalid value (%s) at index %d in table for 'concat'", v.Type(), i)
 				}
-				part := v.String()
+				part := plain(v)
 				if i < to {
 					part += sep
 				}
@@ -381,7 +436,7 @@ func (r *run) table() []entry {
 			n := r.length(t)
 			at, value := n+1, l.Get(2)
 			if l.GetTop() > 2 {
-				at, value = l.CheckInt(2), l.Get(3)
+				at, value = r.int(2), l.Get(3)
 			}
 			if l.GetTop() < 2 || at < 1 || at > n+1 {
 				l.RaiseError("wrong position or number of arguments to 'insert'")
@@ -403,7 +458,7 @@ func (r *run) table() []entry {
 		{"remove", func(l *lua.LState) int {
 			t := l.CheckTable(1)
 			n := r.length(t)
-			at := l.OptInt(2, n)
+			at := r.optInt(2, n)
 			if n == 0 || at < 1 || at > n {
 				l.Push(lua.LNil)
 				return 1
@@ -419,18 +474,10 @@ func (r *run) table() []entry {
 		}},
 		{"sort", func(l *lua.LState) int {
 			t := l.CheckTable(1)
-			less := l.LessThan
+			less := r.less
 			if fn := l.Get(2); fn != lua.LNil {
 				l.CheckFunction(2)
-				less = func(a, b lua.LValue) bool {
-					l.Push(fn)
-					l.Push(a)
-					l.Push(b)
-					l.Call(2, 1)
-					v := l.Get(-1)
-					l.Pop(1)
-					return lua.LVAsBool(v)
-				}
+				less = func(a, b lua.LValue) bool { return lua.LVAsBool(r.calls(fn, a, b)) }
 			}
 			r.sort(t, less)
 			return 0

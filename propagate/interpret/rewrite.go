@@ -12,15 +12,29 @@ import (
 )
 
 // Some operators do an unbounded amount of work in one instruction: they join
-// strings, store far behind the end of a list, search for its end. They are
-// compiled to calls of functions that count what they do. These are locals of
-// the script with names that no script can spell.
+// or compare strings, read numbers from them, store far behind the end of a
+// list, search for its end, copy a list of values. They are compiled to calls
+// of functions that count what they do. These are locals of the script with
+// names that no script can spell.
 const (
 	hiddenConcat = "\x00concat"
 	hiddenStore  = "\x00store"
 	hiddenLength = "\x00length"
 	hiddenTable  = "\x00table"
+	hiddenIndex  = "\x00index"
+	hiddenKey    = "\x00key"
+	hiddenEqual  = "\x00equal"
+	hiddenLess   = "\x00less"
+	hiddenArith  = "\x00arith"
+	hiddenMinus  = "\x00minus"
+	hiddenValues = "\x00values"
 )
+
+// maxConstants is how many different names and values a script may have.
+const maxConstants = 4096
+
+// short is up to how many bytes of a text in the source are nothing to count.
+const short = 256
 
 // compile also returns the texts that stand in the source.
 func compile(function, source string) (proto *lua.FunctionProto, literals map[string]bool, err error) {
@@ -36,9 +50,18 @@ func compile(function, source string) (proto *lua.FunctionProto, literals map[st
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %s", function, strings.Join(strings.Fields(err.Error()), " "))
 	}
-	w := &rewriter{literals: map[string]bool{}}
+	w := &rewriter{literals: map[string]bool{}, constants: map[string]bool{}}
 	chunk = w.block(chunk)
-	hidden := &ast.LocalAssignStmt{Names: []string{hiddenConcat, hiddenStore, hiddenLength, hiddenTable}, Exprs: []ast.Expr{&ast.Comma3Expr{}}}
+	switch {
+	case w.long:
+		return nil, nil, fmt.Errorf("%s: a name of more than %d bytes", function, short)
+	case len(w.constants) > maxConstants:
+		return nil, nil, fmt.Errorf("%s: more than %d different names and values", function, maxConstants)
+	}
+	hidden := &ast.LocalAssignStmt{Exprs: []ast.Expr{&ast.Comma3Expr{}}}
+	for _, e := range (*run)(nil).operators() {
+		hidden.Names = append(hidden.Names, e.name)
+	}
 	if proto, err = lua.Compile(append([]ast.Stmt{hidden}, chunk...), function); err != nil {
 		return nil, nil, fmt.Errorf("%s: %s", function, err)
 	}
@@ -46,17 +69,17 @@ func compile(function, source string) (proto *lua.FunctionProto, literals map[st
 }
 
 // hidden are the values of these locals.
-func (r *run) hidden() []lua.LValue {
-	return []lua.LValue{
-		r.l.NewFunction(func(l *lua.LState) int { l.Push(r.concat()); return 1 }),
-		r.l.NewFunction(func(*lua.LState) int { r.store(); return 0 }),
-		r.l.NewFunction(func(l *lua.LState) int { l.Push(r.lengthOf(l.Get(1))); return 1 }),
-		r.l.NewFunction(func(l *lua.LState) int { r.constructed(); l.SetTop(1); return 1 }),
+func (r *run) hidden() (all []lua.LValue) {
+	for _, e := range r.operators() {
+		all = append(all, r.l.NewFunction(e.fn))
 	}
+	return all
 }
 
 type rewriter struct {
-	literals map[string]bool
+	literals  map[string]bool
+	constants map[string]bool // which the compiler looks through for each
+	long      bool            // whether a name is long
 }
 
 func call(at ast.PositionHolder, name string, args ...ast.Expr) *ast.FuncCallExpr {
@@ -105,6 +128,7 @@ func (w *rewriter) stmt(s ast.Stmt) ast.Stmt {
 	case *ast.FuncDefStmt:
 		// Its name stands in the source, so it stores a table's field at most
 		// once for each time it stands there.
+		w.functionName(s.Name)
 		w.block(s.Func.Stmts)
 	case *ast.ReturnStmt:
 		w.exprs(s.Exprs)
@@ -128,6 +152,7 @@ func (w *rewriter) assign(s *ast.AssignStmt) ast.Stmt {
 	if len(s.Lhs) == 1 && len(s.Rhs) == 1 {
 		field, ok := s.Lhs[0].(*ast.AttrGetExpr)
 		if !ok {
+			w.expr(s.Lhs[0])
 			return s
 		}
 		return store(w.expr(field.Object), w.expr(field.Key), s.Rhs[0])
@@ -164,11 +189,40 @@ func (w *rewriter) assign(s *ast.AssignStmt) ast.Stmt {
 			do.Stmts = append(do.Stmts, store(ident("object", i), ident("key", i), ident("value", i)))
 			continue
 		}
+		w.expr(lhs)
 		a := &ast.AssignStmt{Lhs: []ast.Expr{lhs}, Rhs: []ast.Expr{ident("value", i)}}
 		line(a)
 		do.Stmts = append(do.Stmts, a)
 	}
 	return do
+}
+
+// functionName checks the parts of "a.b:c", which stay as they are.
+func (w *rewriter) functionName(n *ast.FuncName) {
+	w.named(n.Method)
+	for e := n.Func; e != nil; {
+		switch part := e.(type) {
+		case *ast.IdentExpr:
+			w.named(part.Value)
+			e = nil
+		case *ast.AttrGetExpr:
+			if key, ok := part.Key.(*ast.StringExpr); ok {
+				w.named(key.Value)
+			}
+			e = part.Object
+		default:
+			e = nil
+		}
+	}
+	if n.Receiver != nil {
+		w.functionName(&ast.FuncName{Func: n.Receiver})
+	}
+}
+
+// named is for what is looked up by its text each time.
+func (w *rewriter) named(name string) {
+	w.constants[name] = true
+	w.long = w.long || len(name) > short
 }
 
 func (w *rewriter) exprs(all []ast.Expr) {
@@ -180,29 +234,51 @@ func (w *rewriter) exprs(all []ast.Expr) {
 func (w *rewriter) expr(e ast.Expr) ast.Expr {
 	switch e := e.(type) {
 	case *ast.StringExpr:
-		w.literals[e.Value] = true
+		w.literals[e.Value], w.constants[e.Value] = true, true
+	case *ast.NumberExpr:
+		w.constants[e.Value] = true
+	case *ast.IdentExpr:
+		w.named(e.Value)
+	case *ast.Comma3Expr:
+		c := call(e, hiddenValues, e)
+		c.AdjustRet = e.AdjustRet
+		return c
 	case *ast.AttrGetExpr:
+		plain := isShort(e.Key)
 		e.Object, e.Key = w.expr(e.Object), w.expr(e.Key)
+		if !plain {
+			return call(e, hiddenIndex, w.one(e.Object), w.one(e.Key))
+		}
 	case *ast.TableExpr:
 		for _, f := range e.Fields {
+			plain := f.Key == nil || isShort(f.Key)
 			f.Key, f.Value = w.expr(f.Key), w.expr(f.Value)
+			if !plain {
+				f.Key = call(e, hiddenKey, w.one(f.Key))
+			}
 		}
 		n := &ast.NumberExpr{Value: fmt.Sprint(len(e.Fields))}
 		n.SetLine(e.Line())
 		return call(e, hiddenTable, e, n)
 	case *ast.FuncCallExpr:
+		w.named(e.Method)
 		e.Func, e.Receiver = w.expr(e.Func), w.expr(e.Receiver)
 		w.exprs(e.Args)
 	case *ast.LogicalOpExpr:
 		e.Lhs, e.Rhs = w.expr(e.Lhs), w.expr(e.Rhs)
 	case *ast.RelationalOpExpr:
-		e.Lhs, e.Rhs = w.expr(e.Lhs), w.expr(e.Rhs)
+		return w.relation(e)
 	case *ast.ArithmeticOpExpr:
 		e.Lhs, e.Rhs = w.expr(e.Lhs), w.expr(e.Rhs)
+		if e.Operator == "^" || !isNumber(e.Lhs) || !isNumber(e.Rhs) {
+			return call(e, hiddenArith, w.one(e.Lhs), w.one(e.Rhs), operator(e, e.Operator))
+		}
 	case *ast.StringConcatOpExpr:
 		return w.concat(e)
 	case *ast.UnaryMinusOpExpr:
-		e.Expr = w.expr(e.Expr)
+		if e.Expr = w.expr(e.Expr); !isNumber(e.Expr) {
+			return call(e, hiddenMinus, w.one(e.Expr))
+		}
 	case *ast.UnaryNotOpExpr:
 		e.Expr = w.expr(e.Expr)
 	case *ast.UnaryLenOpExpr:
@@ -211,6 +287,55 @@ func (w *rewriter) expr(e ast.Expr) ast.Expr {
 		w.block(e.Stmts)
 	}
 	return e
+}
+
+// relation counts comparisons of what may be two long strings.
+func (w *rewriter) relation(e *ast.RelationalOpExpr) ast.Expr {
+	plain := isShort(e.Lhs) || isShort(e.Rhs)
+	e.Lhs, e.Rhs = w.expr(e.Lhs), w.expr(e.Rhs)
+	if plain {
+		return e
+	}
+	switch e.Operator {
+	case "==", "~=":
+		c := call(e, hiddenEqual, w.one(e.Lhs), w.one(e.Rhs))
+		if e.Operator == "==" {
+			return c
+		}
+		not := &ast.UnaryNotOpExpr{Expr: c}
+		not.SetLine(c.Line())
+		not.SetLastLine(c.LastLine())
+		return not
+	}
+	return call(e, hiddenLess, w.one(e.Lhs), w.one(e.Rhs), operator(e, e.Operator))
+}
+
+func operator(at ast.Expr, name string) ast.Expr {
+	s := &ast.StringExpr{Value: name}
+	s.SetLine(at.Line())
+	return s
+}
+
+// isShort is whether a value stands in the source and is quickly compared and
+// looked up.
+func isShort(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.NilExpr, *ast.TrueExpr, *ast.FalseExpr, *ast.NumberExpr:
+		return true
+	case *ast.StringExpr:
+		return len(e.Value) <= short
+	}
+	return false
+}
+
+// isNumber is whether the compiler knows the number that a rewritten
+// expression is: operators on others have become calls.
+func isNumber(e ast.Expr) bool {
+	switch e.(type) {
+	case *ast.NumberExpr, *ast.UnaryMinusOpExpr, *ast.ArithmeticOpExpr:
+		return true
+	}
+	return false
 }
 
 // concat joins a chain of operators into calls; the last part comes first in
@@ -234,8 +359,9 @@ func (w *rewriter) concat(e *ast.StringConcatOpExpr) ast.Expr {
 }
 
 // single is an operand: one value, also of a call or of "...".
-func (w *rewriter) single(e ast.Expr) ast.Expr {
-	e = w.expr(e)
+func (w *rewriter) single(e ast.Expr) ast.Expr { return w.one(w.expr(e)) }
+
+func (w *rewriter) one(e ast.Expr) ast.Expr {
 	switch e := e.(type) {
 	case *ast.FuncCallExpr:
 		e.AdjustRet = true

@@ -15,15 +15,15 @@ import (
 func (r *run) text() []entry {
 	return []entry{
 		{"byte", func(l *lua.LState) int {
-			s := l.CheckString(1)
-			from := l.OptInt(2, 1)
-			i, j := span(s, from, l.OptInt(3, from))
+			s := r.string(1)
+			from := r.optInt(2, 1)
+			i, j := span(s, from, r.optInt(3, from))
 			return r.values(i+1, j, func(k int) lua.LValue { return lua.LNumber(s[k-1]) })
 		}},
 		{"char", func(l *lua.LState) int {
 			b := make([]byte, l.GetTop())
 			for i := range b {
-				n := l.CheckInt(i + 1)
+				n := r.int(i + 1)
 				if n < 0 || n > 255 {
 					l.ArgError(i+1, "is no byte")
 				}
@@ -35,11 +35,11 @@ func (r *run) text() []entry {
 		{"format", func(l *lua.LState) int { return r.format() }},
 		{"gmatch", func(l *lua.LState) int { return r.gmatch() }},
 		{"gsub", func(l *lua.LState) int { return r.gsub() }},
-		{"len", func(l *lua.LState) int { l.Push(lua.LNumber(len(l.CheckString(1)))); return 1 }},
-		{"lower", func(l *lua.LState) int { return r.push(mapped(l.CheckString(1), 'A', 'Z')) }},
+		{"len", func(l *lua.LState) int { l.Push(lua.LNumber(len(r.string(1)))); return 1 }},
+		{"lower", func(l *lua.LState) int { return r.push(mapped(r.string(1), 'A', 'Z')) }},
 		{"match", func(l *lua.LState) int { return r.find(false) }},
 		{"rep", func(l *lua.LState) int {
-			s, n := l.CheckString(1), max(0, l.CheckInt(2))
+			s, n := r.string(1), max(0, r.int(2))
 			if len(s) == 0 {
 				n = 0
 			}
@@ -51,7 +51,7 @@ func (r *run) text() []entry {
 			return 1
 		}},
 		{"reverse", func(l *lua.LState) int {
-			s := l.CheckString(1)
+			s := r.string(1)
 			b := make([]byte, len(s))
 			for i := range b {
 				b[i] = s[len(s)-1-i]
@@ -59,12 +59,12 @@ func (r *run) text() []entry {
 			return r.push(string(b))
 		}},
 		{"sub", func(l *lua.LState) int {
-			s := l.CheckString(1)
-			i, j := span(s, l.CheckInt(2), l.OptInt(3, -1))
+			s := r.string(1)
+			i, j := span(s, r.int(2), r.optInt(3, -1))
 			l.Push(lua.LString(s[i:max(i, j)]))
 			return 1
 		}},
-		{"upper", func(l *lua.LState) int { return r.push(mapped(l.CheckString(1), 'a', 'z')) }},
+		{"upper", func(l *lua.LState) int { return r.push(mapped(r.string(1), 'a', 'z')) }},
 	}
 }
 
@@ -106,7 +106,8 @@ func span(s string, from, to int) (i, j int) {
 // format is string.format, directive by directive.
 func (r *run) format() int {
 	l := r.l
-	pattern := l.CheckString(1)
+	pattern := r.string(1)
+	r.spend(len(pattern) / bytesPerStep)
 	var b strings.Builder
 	write := func(s string) {
 		r.room(len(s))
@@ -117,6 +118,7 @@ func (r *run) format() int {
 	}
 	arg := 1
 	for {
+		r.spend(1)
 		plain, rest, more := strings.Cut(pattern, "%")
 		write(plain)
 		if !more {
@@ -127,7 +129,7 @@ func (r *run) format() int {
 			pattern = rest[1:]
 			continue
 		}
-		n := strings.IndexFunc(rest, func(c rune) bool { return !strings.ContainsRune("-+ #0123456789.", c) })
+		n := strings.IndexFunc(rest[:min(len(rest), maxDirective)], func(c rune) bool { return !strings.ContainsRune("-+ #0123456789.", c) })
 		if n < 0 || !bounded(rest[:n]) {
 			l.RaiseError("invalid directive in 'format'")
 		}
@@ -136,17 +138,18 @@ func (r *run) format() int {
 		pattern = rest[n+1:]
 		switch verb {
 		case 'd', 'i':
-			write(fmt.Sprintf(flags+"d", int64(l.CheckNumber(arg))))
+			write(fmt.Sprintf(flags+"d", r.integer64(arg)))
 		case 'u':
-			write(fmt.Sprintf(flags+"d", uint64(int64(l.CheckNumber(arg)))))
+			write(fmt.Sprintf(flags+"d", uint64(r.integer64(arg))))
 		case 'c':
-			write(fmt.Sprintf(flags+"s", string([]byte{byte(l.CheckInt(arg))})))
+			write(fmt.Sprintf(flags+"s", string([]byte{byte(r.int(arg))})))
 		case 'x', 'X', 'o':
-			write(fmt.Sprintf(flags+string(verb), uint64(int64(l.CheckNumber(arg)))))
+			write(fmt.Sprintf(flags+string(verb), uint64(r.integer64(arg))))
 		case 'e', 'E', 'f', 'g', 'G':
-			write(fmt.Sprintf(flags+string(verb), float64(l.CheckNumber(arg))))
+			r.spend(stepsPerFraction)
+			write(fmt.Sprintf(flags+string(verb), float64(r.number(arg))))
 		case 'q':
-			write(strconv.Quote(l.CheckString(arg)))
+			write(strconv.Quote(r.string(arg)))
 		case 's':
 			l.CheckAny(arg)
 			write(fmt.Sprintf(flags+"s", r.toString(l.Get(arg))))
@@ -157,6 +160,9 @@ func (r *run) format() int {
 	l.Push(lua.LString(b.String()))
 	return 1
 }
+
+// maxDirective is how long one part of a format can be.
+const maxDirective = 16
 
 // bounded is whether the width and the precision have two digits at most.
 func bounded(flags string) bool {
@@ -175,8 +181,8 @@ func bounded(flags string) bool {
 // find is string.find, or string.match.
 func (r *run) find(positions bool) int {
 	l := r.l
-	s, pattern := l.CheckString(1), l.CheckString(2)
-	from := l.OptInt(3, 1)
+	s, pattern := r.string(1), r.string(2)
+	from := r.optInt(3, 1)
 	if from < 0 {
 		from = max(len(s)+from+1, 1)
 	}
@@ -215,7 +221,7 @@ func (r *run) find(positions bool) int {
 
 func (r *run) gmatch() int {
 	l := r.l
-	m := r.matcher(l.CheckString(1), l.CheckString(2))
+	m := r.matcher(r.string(1), r.string(2))
 	at := 0
 	l.Push(l.NewFunction(func(*lua.LState) int {
 		if at > len(m.src) {
@@ -237,9 +243,9 @@ func (r *run) gmatch() int {
 
 func (r *run) gsub() int {
 	l := r.l
-	s, pattern, with := l.CheckString(1), l.CheckString(2), l.Get(3)
+	s, pattern, with := r.string(1), r.string(2), l.Get(3)
 	l.CheckTypes(3, lua.LTString, lua.LTNumber, lua.LTTable, lua.LTFunction)
-	limit := l.OptInt(4, len(s)+1)
+	limit := r.optInt(4, len(s)+1)
 	m := r.matcher(s, pattern)
 	var b strings.Builder
 	write := func(s string) {
@@ -292,11 +298,11 @@ func (m *matcher) replacement(with lua.LValue, start, end int) string {
 		value = l.Get(-1)
 		l.Pop(1)
 	default:
-		return m.template(with.String(), start, end)
+		return m.template(plain(with), start, end)
 	}
 	switch value := value.(type) {
 	case lua.LString, lua.LNumber:
-		return value.String()
+		return plain(value)
 	case lua.LBool, *lua.LNilType:
 		if !lua.LVAsBool(value) {
 			return whole
@@ -323,7 +329,7 @@ func (m *matcher) template(text string, start, end int) string {
 			m.run.room(end - start)
 			b.WriteString(m.src[start:end])
 		case c >= '1' && c <= '9':
-			part := m.capture(int(c-'1'), start, end).String()
+			part := plain(m.capture(int(c-'1'), start, end))
 			m.run.room(len(part))
 			b.WriteString(part)
 		default:
