@@ -84,7 +84,7 @@ func podSpec(t *Template) (*corev1.PodSpec, bool) {
 	}
 	spec := &corev1.PodSpec{}
 	// The members will say what is wrong with a pod that cannot be read.
-	return spec, runtime.DefaultUnstructuredConverter.FromUnstructured(raw, spec) == nil
+	return spec, !immense(raw) && runtime.DefaultUnstructuredConverter.FromUnstructured(raw, spec) == nil
 }
 
 // referenced tells what a pod needs in its namespace.

@@ -84,7 +84,7 @@ func requirements(object map[string]any, path []string) *workv1alpha2.ReplicaReq
 		return nil
 	}
 	var spec corev1.PodSpec
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &spec); err != nil {
+	if immense(raw) || runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &spec) != nil {
 		// The members will say what is wrong with it; it is a workload.
 		return &workv1alpha2.ReplicaRequirements{}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
@@ -159,6 +160,12 @@ func sortPolicy(d *document, gv schema.GroupVersion, kind string) (*item, []prop
 	switch gv.String() + " " + kind {
 	case "policy.karmada.io/v1alpha1 " + policyv1alpha1.KindPropagationPolicy, "policy.karmada.io/v1alpha1 " + policyv1alpha1.KindClusterPropagationPolicy:
 	case "cluster.karmada.io/v1alpha1 Cluster":
+		for _, path := range []string{"spec.resourceModels", "status.resourceSummary"} {
+			amounts, _, _ := unstructured.NestedFieldNoCopy(d.object, strings.Split(path, ".")...)
+			if propagate.Immense(amounts) {
+				return nil, []propagate.Problem{d.problem(path, "%s has an amount that is no quantity", path)}
+			}
+		}
 		var cluster clusterv1alpha1.Cluster
 		if wrong := decodeStrict(d, &cluster); len(wrong) > 0 {
 			return nil, wrong

@@ -304,3 +304,11 @@ func TestT34BuildsInParallel(t *testing.T) {
 func TestT12SubmoduleThatIsNeeded(t *testing.T) {
 	wrong(t, file("k/kustomization.yaml", "resources: [../lib/base]"), "k/kustomization.yaml:1: resources ../lib/base: no such file or directory")
 }
+
+func TestT26ImmenseQuantity(t *testing.T) {
+	cluster := "apiVersion: cluster.karmada.io/v1alpha1\nkind: Cluster\nmetadata: {name: a}\n"
+	wrong(t, file("a.yaml", cluster+"spec: {syncMode: Push}\nstatus: {resourceSummary: {allocatable: {cpu: '1e-99999999'}}}\n"),
+		"a.yaml:5: status.resourceSummary has an amount that is no quantity")
+	wrong(t, file("a.yaml", cluster+"spec: {syncMode: Push, resourceModels: [{grade: 0, ranges: [{name: cpu, min: 0, max: '1e99999999'}]}]}\n"),
+		"a.yaml:4: spec.resourceModels has an amount that is no quantity")
+}
