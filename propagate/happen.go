@@ -78,26 +78,24 @@ func (w What) Removes() bool {
 func Happened(before, after *State) []Happening {
 	n := &narrator{planner: planner{base: before, head: after}}
 	for d := range ordered.Diff(before.Bindings, after.Bindings) {
-		n.whole(d.Before, d.After)
-		n.clusters(d.Before, d.After)
+		n.changed(d.Before, d.After)
 	}
 	for d := range ordered.Diff(before.snapshot().Templates, after.snapshot().Templates) {
-		if d.Has && after.Bindings.At(d.Key) == nil && (!d.Had || d.Before.Update != d.After.Update) {
-			n.unmatched(d.After)
-		}
+		n.unmatched(d.Before, d.After)
 	}
-	n.cells = nil
-	n.returned()
-	for _, c := range n.cells {
-		what := WhatDeleted
-		if c.Action == ActionPreserve {
-			what = WhatPreserved
-		}
-		n.add(Happening{Object: c.Object, Cluster: c.Cluster, What: what, Because: c.Because})
+	n.reclaimed(func(ID) bool { return true })
+	return n.told
+}
+
+// HappenedTo is what a step did to one object.
+func HappenedTo(id ID, before, after *State) []Happening {
+	n := &narrator{planner: planner{base: before, head: after}}
+	key := id.Key()
+	if was, is := before.Bindings.At(key), after.Bindings.At(key); was != is {
+		n.changed(was, is)
 	}
-	slices.SortStableFunc(n.told, func(a, b Happening) int {
-		return cmp.Or(cmp.Compare(a.Object.Key(), b.Object.Key()), cmp.Compare(a.Cluster, b.Cluster))
-	})
+	n.unmatched(before.snapshot().Templates.At(key), after.snapshot().Templates.At(key))
+	n.reclaimed(func(other ID) bool { return other == id })
 	return n.told
 }
 
@@ -109,6 +107,30 @@ type narrator struct {
 }
 
 func (n *narrator) add(h Happening) { n.told = append(n.told, h) }
+
+// changed tells about a binding that a step changed.
+func (n *narrator) changed(before, after *Binding) {
+	n.whole(before, after)
+	n.clusters(before, after)
+}
+
+// reclaimed tells what departs from clusters that come back into the fleet.
+func (n *narrator) reclaimed(of func(ID) bool) {
+	n.cells = nil
+	n.returned()
+	for _, c := range n.cells {
+		what := WhatDeleted
+		if c.Action == ActionPreserve {
+			what = WhatPreserved
+		}
+		if of(c.Object) {
+			n.add(Happening{Object: c.Object, Cluster: c.Cluster, What: what, Because: c.Because})
+		}
+	}
+	slices.SortStableFunc(n.told, func(a, b Happening) int {
+		return cmp.Or(cmp.Compare(a.Object.Key(), b.Object.Key()), cmp.Compare(a.Cluster, b.Cluster))
+	})
+}
 
 // whole tells about a binding as such.
 func (n *narrator) whole(before, after *Binding) {
@@ -152,10 +174,13 @@ func (n *narrator) refOf(b *Binding) PolicyRef {
 	return b.Active.Policy.Ref
 }
 
-// unmatched tells of a template that goes nowhere.
-func (n *narrator) unmatched(t *Template) {
-	l := n.head.claimLink(nil, t)[0]
-	n.add(Happening{Object: t.ID, What: WhatUnmatched, Text: l.Text, Because: []Because{{"template", t.Origin}}})
+// unmatched tells of a template that is new or changed and goes nowhere.
+func (n *narrator) unmatched(before, after *Template) {
+	if after == nil || before != nil && before.Update == after.Update || n.head.Bindings.At(after.Key()) != nil {
+		return
+	}
+	l := n.head.claimLink(nil, after)[0]
+	n.add(Happening{Object: after.ID, What: WhatUnmatched, Text: l.Text, Because: []Because{{"template", after.Origin}}})
 }
 
 // clusters tells what became of each work of a binding.

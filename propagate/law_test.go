@@ -5,6 +5,7 @@ package propagate_test
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -67,6 +68,10 @@ func TestToldAsItHappened(t *testing.T) {
 			now := running(&next)
 			for _, what := range propagate.Happened(&s, &next) {
 				told[what.What] = true
+				to := propagate.HappenedTo(what.Object, &s, &next)
+				if !slices.ContainsFunc(to, func(o propagate.Happening) bool { return reflect.DeepEqual(o, what) }) {
+					t.Fatalf("step %d: %v happened, but to %s only %v\n%s", n, what, what.Object, to, h)
+				}
 				if what.Cluster == "" {
 					continue
 				}

@@ -119,6 +119,14 @@ func (p *planner) deferred() {
 	}
 }
 
+// Waiting is what waits for the template of a binding to change: what would
+// happen, by cluster, if the policy that claims it were activated now.
+func (s *State) Waiting(b *Binding) []Cell {
+	p := &planner{base: s, head: s}
+	p.waiting(b)
+	return p.cells
+}
+
 // waiting lists what waits for one template to change.
 func (p *planner) waiting(b *Binding) {
 	t := p.head.snapshot().Templates.At(b.Key())

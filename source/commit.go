@@ -19,8 +19,9 @@ type Commit struct {
 	Hash    string
 	Parent  string // the first parent; "" for a root
 	Subject string
-	Author  string    // "Name <mail>"
-	When    time.Time // when it was committed, in UTC
+	Author  string // "Name <mail>"
+	// Authored is when the change was written, When it was committed, in UTC.
+	Authored, When time.Time
 	// Trailers are the commit's own, then those of the commits that it merges
 	// in, newest first: forges write merge messages of their own.
 	Trailers []Trailer
@@ -47,7 +48,7 @@ func (r *Repo) Commit(hash string) (*Commit, error) {
 // fill makes the public commit, with the trailers of what it merges in.
 func (r *Repo) fill(c *commit, seen commits) (*Commit, error) {
 	out := &Commit{
-		Hash: c.hash.String(), Subject: c.subject(), Author: c.author, When: c.when,
+		Hash: c.hash.String(), Subject: c.subject(), Author: c.author, Authored: c.authored, When: c.when,
 		Trailers: trailers(c.message), repo: r, tree: c.tree,
 	}
 	if len(c.parents) == 0 {
@@ -72,6 +73,7 @@ type commit struct {
 	hash, tree plumbing.Hash
 	parents    []plumbing.Hash
 	author     string
+	authored   time.Time
 	when       time.Time
 	message    string
 }
@@ -116,7 +118,7 @@ func parseCommit(h plumbing.Hash, b []byte) (*commit, error) {
 				c.parents = append(c.parents, plumbing.NewHash(string(value)))
 			}
 		case authorHeader:
-			c.author, _ = signature(value)
+			c.author, c.authored = signature(value)
 		case committerHeader:
 			_, c.when = signature(value)
 		}

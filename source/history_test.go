@@ -48,8 +48,8 @@ func TestHistoryIsTheFirstParentLine(t *testing.T) {
 	if m.Hash != merge || m.Parent != history[1].Hash || !slices.Equal(m.Trailers, want) {
 		t.Errorf("merge is %+v", m)
 	}
-	if m.Author != "Ada <ada@example.com>" || m.When.IsZero() {
-		t.Errorf("merge by %q at %v", m.Author, m.When)
+	if m.Author != "Ada <ada@example.com>" || m.When.IsZero() || m.Authored.IsZero() {
+		t.Errorf("merge by %q at %v and %v", m.Author, m.Authored, m.When)
 	}
 
 	since, err := r.History(one, merge)

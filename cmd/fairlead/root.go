@@ -64,8 +64,10 @@ git repository, decides which cluster gets what, and brings the clusters there.
 The fleet is a pure function of git history: each commit of the tracked branch
 is one step, and the same history always gives the same fleet.
 
-  look   get, plan, validate, render     git alone, no cluster, no credentials
-  run    run, demo                       bring clusters to what git says`,
+  look   get, why, history, plan, validate, render
+         git alone, no cluster, no credentials
+  run    run, demo
+         bring clusters to what git says`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -77,7 +79,7 @@ is one step, and the same history always gives the same fleet.
 		Args: cobra.ArbitraryArgs,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	root.AddCommand(newRun(), newGet(), newPlan(), newValidate(), newRender(), newDemo(), newVersion())
+	root.AddCommand(newRun(), newGet(), newWhy(), newHistory(), newPlan(), newValidate(), newRender(), newDemo(), newVersion())
 	return root
 }
 

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead/fairlead/propagate"
+)
+
+type whyFlags struct {
+	lookFlags
+	output, namespace string
+	clusters          []string
+}
+
+func newWhy() *cobra.Command {
+	var f whyFlags
+	cmd := &cobra.Command{
+		Use:   "why KIND/NAME [-c CLUSTER]",
+		Short: "Say why a template is on a cluster, held, or not there",
+		Long: `Prints the chain that leads from a template to its clusters: who claims it, what
+places it there, its share of the replicas, what edits it, what it goes along
+with, and what holds it; each with its file and line and the commit that changed
+it last. Then what waits, and what to do about it. It reads git alone.
+
+The object is named as for kubectl: deploy/web, deployments.apps/web, or with a
+namespace deploy/shop/web. Without -c every cluster has a line, and those that
+the template does not go to say why.`,
+		Example: `  fairlead why deploy/shop/web
+  fairlead why deploy/shop/web -c us-1
+  fairlead why cm/web-config -n shop -o json`,
+		Args: arguments(cobra.RangeArgs(1, 2)),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.why(cmd, args) },
+	}
+	f.bind(cmd.Flags())
+	bindObject(cmd, &f.output, &f.namespace, &f.clusters, "text, json")
+	return cmd
+}
+
+// bindObject binds the flags of commands that are about one object.
+func bindObject(cmd *cobra.Command, output, namespace *string, clusters *[]string, outputs string) {
+	cmd.Flags().StringVarP(output, "output", "o", "text", outputs)
+	cmd.Flags().StringVarP(namespace, "namespace", "n", "", "namespace of the object (default: any that has it)")
+	cmd.Flags().StringSliceVarP(clusters, "cluster", "c", nil, "only these clusters")
+}
+
+func (f *whyFlags) why(cmd *cobra.Command, args []string) error {
+	if err := checkOutput(f.output, "text", "json"); err != nil {
+		return err
+	}
+	asked, err := parseResource(args, f.namespace)
+	if err != nil {
+		return err
+	}
+	l, err := f.open(cmd.Context())
+	if err != nil {
+		return err
+	}
+	head, err := l.resolve(f.ref)
+	if err != nil {
+		return err
+	}
+	t, state, err := l.follow(head, asked)
+	if err != nil {
+		return err
+	}
+	warnRefused(cmd.ErrOrStderr(), &state)
+	id, err := t.found(&state)
+	if err != nil {
+		return err
+	}
+	if err := t.mustBeThere(&state, id); err != nil {
+		return err
+	}
+	if err := checkClusters(&state, id, f.clusters); err != nil {
+		return err
+	}
+	r := newWhyReport(t, &state, id, head, f.clusters)
+	if f.output == "json" {
+		return writeJSON(cmd.OutOrStdout(), r)
+	}
+	return r.text(cmd.OutOrStdout(), len(f.clusters) > 0)
+}
+
+// mustBeThere is for questions about the fleet as it is.
+func (t *trail) mustBeThere(s *propagate.State, id propagate.ID) error {
+	if s.Snapshot.Templates.At(id.Key()) != nil || s.Bindings.At(id.Key()) != nil {
+		return nil
+	}
+	return fmt.Errorf("%s is not in the fleet any more since %s; 'fairlead history %s' tells what became of it", id, t.commit(t.edited[id]), argument(id))
+}
+
+// checkClusters refuses names that never were of the fleet.
+func checkClusters(s *propagate.State, id propagate.ID, names []string) error {
+	for _, name := range names {
+		left := s.Left.At(id.Key()) != nil && slices.ContainsFunc(s.Left.At(id.Key()).Clusters, func(g propagate.Gone) bool { return g.Cluster == name })
+		if _, ok := s.Snapshot.Clusters.Get(name); !ok && !left {
+			return fmt.Errorf("-c: the fleet has no cluster %q", name)
+		}
+	}
+	return nil
+}
+
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
