@@ -22,7 +22,7 @@ func (st *step) activates(v verdict) bool {
 	switch {
 	case v.policy == nil || st.next.Snapshot.waitsFor(v.policy):
 		return false
-	case v.touched || st.onPurpose(v.policy):
+	case v.touched:
 		return true
 	case v.policy.lazy():
 		// What changed while nothing matched does not count for it.

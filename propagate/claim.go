@@ -20,7 +20,8 @@ type verdict struct {
 	// taken says that policy takes what it did not have before this step.
 	taken bool
 	// touched says that the template was created or updated in this step, or
-	// that its labels left its policy, which is an update of it.
+	// what counts as that: its labels left its policy, or its policy is
+	// activated on purpose.
 	touched bool
 }
 
@@ -43,20 +44,21 @@ func (st *step) claim(old *Binding, t *Template) verdict {
 	default:
 		v.policy = st.best(t)
 	}
+	v.touched = v.touched || v.policy != nil && st.onPurpose(v.policy)
 	v.taken = v.policy != nil && (held == nil || *held != v.policy.Ref)
 	return v
 }
 
-// claimStatic: on an update the best policy wins, whoever had the template. One
-// that waits unclaimed is taken by a policy only if it changed while nothing
-// matched, which one that was never active did, or if that policy is activated
-// on purpose.
+// claimStatic: on an update the best policy wins, whoever had the template, and
+// so it does when the policy that has it is activated on purpose, or the best
+// one while none has it. One that waits unclaimed is else taken by a policy only
+// if it changed while nothing matched, which one that was never active did.
 func (st *step) claimStatic(v *verdict, old *Binding, t *Template) {
 	v.winner = st.best(t)
-	switch {
-	case v.touched:
-		v.policy = v.winner
-	case v.policy == nil && v.winner != nil && (old == nil || old.attached() || old.Unmatched || st.onPurpose(v.winner)):
+	if asked := cmp.Or(v.policy, v.winner); asked != nil && st.onPurpose(asked) {
+		v.touched = true
+	}
+	if v.touched || v.policy == nil && (old == nil || old.attached() || old.Unmatched) {
 		v.policy = v.winner
 	}
 }

@@ -47,7 +47,8 @@ type Binding struct {
 	Claim *PolicyRef
 	// Active is what is in effect, which outlives the claim.
 	Active *Active
-	// Unmatched says that the template changed while nothing matched it.
+	// Unmatched says that the template changed while nothing matched it, and no
+	// policy was activated for it since.
 	Unmatched bool
 	// Pending says that what is in effect is not what git says now.
 	Pending *Pending

@@ -344,7 +344,7 @@ func (st *step) bind(key string) {
 
 // decide makes the binding of a template that is active, or becomes so.
 func (st *step) decide(old *Binding, t *Template, v verdict, activated bool, on map[string]attachment) *Binding {
-	b := &Binding{ID: t.ID, Claim: v.ref(), Unmatched: v.policy == nil && (v.touched || old.Unmatched)}
+	b := &Binding{ID: t.ID, Claim: v.ref(), Unmatched: !activated && (old.Unmatched || v.policy == nil && v.touched)}
 	b.Brakes = st.brakes(old, v, activated)
 	if activated {
 		b.Active = st.activate(old, t, v.policy)
