@@ -90,7 +90,7 @@ func (st *step) waitingReason(b *Binding, t *Template, claimer *Policy) string {
 		return ""
 	case st.next.Snapshot.waitsFor(claimer) && (changed || b.Active.Policy.Delayed != claimer.Delayed):
 		return workv1alpha2.ReasonDependentOverridesMissing
-	case b.Active.Policy.Delayed == claimer.Delayed && !changed && !b.attached():
+	case b.inEffect(claimer, t):
 		// An equal copy under another name, or an edit that was reverted.
 		return ""
 	case claimer.lazy():

@@ -39,10 +39,10 @@ func (b *Brakes) Keeps() bool { return b.Preserve != nil && *b.Preserve }
 
 // brakes are the claiming policy's. An edit of them acts in its step, pending
 // or not. When the claim moves to a policy that stays pending, the old ones
-// stay and its own are added; without a claim the last ones stay, and under
-// StaticPolicy those of the policy that would win apply, so that a hold can
-// always be lifted.
-func (st *step) brakes(old *Binding, v verdict, activated bool) *Brakes {
+// stay and its own are added, until it is in effect; without a claim the last
+// ones stay, and under StaticPolicy those of the policy that would win apply,
+// so that a hold can always be lifted.
+func (st *step) brakes(old *Binding, v verdict, inEffect bool) *Brakes {
 	p := v.policy
 	if p == nil {
 		p = v.winner
@@ -52,12 +52,18 @@ func (st *step) brakes(old *Binding, v verdict, activated bool) *Brakes {
 		return &Brakes{}
 	case p == nil:
 		return old.Brakes
-	case old == nil || activated || v.policy == nil || st.brakesEdited(p):
+	case old == nil || inEffect || v.policy == nil || st.brakesEdited(p):
 		return keepEqual(old, brakesOf(p))
 	case v.taken:
 		return keepEqual(old, old.Brakes.with(brakesOf(p)))
 	}
 	return old.Brakes
+}
+
+// inEffect is whether nothing of a policy and a template would change what is
+// active: then nothing is pending (fold rule 13).
+func (b *Binding) inEffect(p *Policy, t *Template) bool {
+	return p != nil && !b.attached() && b.Active.Policy.Delayed == p.Delayed && b.Active.Template.Update == t.Update
 }
 
 // brakesEdited is whether this step edits a policy's brakes.
@@ -112,5 +118,5 @@ func (st *step) brakesOfRemoved(old *Binding, t *Template) *Brakes {
 		}
 	}
 	v := st.claim(old, t)
-	return st.brakes(old, v, st.activates(v))
+	return st.brakes(old, v, st.activates(v) || old.inEffect(v.policy, t))
 }

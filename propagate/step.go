@@ -345,12 +345,12 @@ func (st *step) bind(key string) {
 // decide makes the binding of a template that is active, or becomes so.
 func (st *step) decide(old *Binding, t *Template, v verdict, activated bool, on map[string]attachment) *Binding {
 	b := &Binding{ID: t.ID, Claim: v.ref(), Unmatched: !activated && (old.Unmatched || v.policy == nil && v.touched)}
-	b.Brakes = st.brakes(old, v, activated)
 	if activated {
 		b.Active = st.activate(old, t, v.policy)
 	} else {
 		b.Active = old.Active
 	}
+	b.Brakes = st.brakes(old, v, b.inEffect(v.policy, t))
 	b.Pending = st.pending(b, old, t, v)
 	b.answers = st.answer(b.Active.Template, old.answered())
 	st.place(b, old, v.policy != nil)
