@@ -274,6 +274,8 @@ func (w *Work) lingering() []ID {
 type attachment struct {
 	// held is whether every one that needs it there is held there (decision 16).
 	held bool
+	// runs is whether one of them is held there and runs with it (fold rule 16).
+	runs bool
 }
 
 // attachments are the clusters where owners need a template, with what they
@@ -288,7 +290,8 @@ func (st *step) attachments(id ID) (on map[string]attachment, policy *Policy, pr
 			if b.answers != nil && !b.targets(w.Cluster) {
 				continue // it is there for others itself, and that is not followed
 			}
-			if !direct && !slices.Contains(w.lingering(), id) {
+			runs := slices.Contains(w.lingering(), id)
+			if !direct && !runs {
 				continue
 			}
 			if on == nil {
@@ -296,7 +299,7 @@ func (st *step) attachments(id ID) (on map[string]attachment, policy *Policy, pr
 			}
 			was, seen := on[w.Cluster]
 			stands := w.Held || w.Blocked != ""
-			on[w.Cluster] = attachment{held: stands && (!seen || was.held)}
+			on[w.Cluster] = attachment{held: stands && (!seen || was.held), runs: runs || was.runs}
 		}
 		preserve = preserve || b.Brakes.Keeps()
 		if b.Active.Policy.Spec.ConflictResolution == policyv1alpha1.ConflictOverwrite {
@@ -337,13 +340,16 @@ func (st *step) attach(old *Binding, t *Template, policy *Policy, preserve bool)
 
 // linger keeps a removed template's works where held owners still run a
 // manifest that references it. They keep what was released to them.
-func (st *step) linger(old *Binding, on map[string]attachment) *Binding {
+func (st *step) linger(old *Binding, on map[string]attachment, preserve bool) *Binding {
 	b := &Binding{ID: old.ID, Active: old.Active, Brakes: old.Brakes}
-	if t := st.prev.snapshot().Templates.At(old.Key()); t != nil {
+	switch t := st.prev.snapshot().Templates.At(old.Key()); {
+	case old.attached():
+		b.Brakes = &Brakes{Preserve: &preserve}
+	case t != nil:
 		b.Brakes = st.brakesOfRemoved(old, t)
 	}
 	for _, w := range old.Works {
-		if a, needed := on[w.Cluster]; needed && a.held && w.Released != nil {
+		if on[w.Cluster].runs && w.Released != nil {
 			b.Works = append(b.Works, Work{Cluster: w.Cluster, Want: w.Released, Released: w.Released, Held: true, Preserve: b.Brakes.Keeps()})
 		}
 	}

@@ -328,7 +328,7 @@ func (st *step) bind(key string) {
 	id, _ := ParseKey(key)
 	on, attached, preserve := st.attachments(id)
 	if t == nil {
-		st.remove(old, on)
+		st.remove(old, on, preserve)
 		return
 	}
 	v := st.claim(old, t)
@@ -416,29 +416,47 @@ func (b *Binding) claim() *PolicyRef {
 
 // remove takes a removed template's binding away, with the brakes of this
 // step, except where held owners still run what references it.
-func (st *step) remove(old *Binding, on map[string]attachment) {
+func (st *step) remove(old *Binding, on map[string]attachment, preserve bool) {
 	if old == nil {
 		return
 	}
-	if b := st.linger(old, on); len(b.Works) > 0 {
-		st.replace(old, b, b.Brakes.Keeps())
+	if b := st.linger(old, on, preserve); len(b.Works) > 0 {
+		st.replace(old, b, st.keeps(old))
 		return
 	}
 	st.unbind(old)
 }
 
-// keeps is whether what a binding leaves behind goes on running. For what was
-// attached to others their brakes count, also those of an owner that goes in
-// this very step (decision 17).
+// keeps is whether what a binding leaves behind goes on running: as the brakes
+// of this step say.
 func (st *step) keeps(old *Binding) bool {
 	t := st.prev.snapshot().Templates.At(old.Key())
 	switch {
 	case old.attached():
-		return old.Brakes.Keeps() || st.kept[old.Key()]
+		return st.ownersKeep(old)
 	case t == nil:
 		return old.Brakes.Keeps()
 	}
 	return st.brakesOfRemoved(old, t).Keeps()
+}
+
+// ownersKeep is keeps for what was attached to others: it is left running if
+// any of those has it so that required it up to now, also one that goes itself
+// (decision 17).
+func (st *step) ownersKeep(old *Binding) bool {
+	keep := st.kept[old.Key()]
+	if old.Claim != nil {
+		p := cmp.Or(st.next.Snapshot.Policies.At(old.Claim.Key()), st.prev.snapshot().Policies.At(old.Claim.Key()))
+		keep = keep || p != nil && brakesOf(p).Keeps()
+	}
+	for id := range st.prev.index.owners(old.ID) {
+		owner := st.next.Bindings.At(id.Key())
+		if st.circle != nil && st.circle.members[id.Key()] {
+			owner = cmp.Or(st.circle.decided[id.Key()], st.prev.Bindings.At(id.Key()))
+		}
+		keep = keep || owner != nil && owner.Brakes.Keeps()
+	}
+	return keep
 }
 
 // unbind takes a binding away.
