@@ -114,6 +114,9 @@ func (st *step) content(b *Binding, cluster string, s share, was *Work, r *rende
 		}
 		return &Content{Replicas: s.replicas, Completions: s.completions, APIVersion: t.APIVersion, TemplateCommit: b.Active.TemplateCommit, Revision: st.commit.Hash}, err.Error()
 	}
+	if was != nil && was.Blocked != "" {
+		had = was.Released // it wanted nothing; what it runs has the revision
+	}
 	if had != nil && had.share() == s && had.Template == t && had.reviser.id() == r.reviser.id() && sameRules(had.Rules, rules) {
 		return had.requiring(b.Requires), ""
 	}
