@@ -224,7 +224,7 @@ func (b *Binding) evicting() []string {
 func (st *step) evicted(b, old *Binding, on map[string]attachment) []Work {
 	var works []Work
 	for _, e := range b.Evictions {
-		was := st.before(old, e.Cluster)
+		was := st.before(b.ID, old, e.Cluster)
 		_, needed := on[e.Cluster]
 		if e.Purge == policyv1alpha1.PurgeDirectly || needed || was == nil || was.Released == nil {
 			continue

@@ -27,7 +27,7 @@ func (st *step) works(b, old *Binding, on map[string]attachment) {
 			s.completions = n
 		}
 		w := Work{Cluster: target.Name, Held: b.holds(target.Name, on), Preserve: b.Brakes.Keeps()}
-		was := st.before(old, target.Name)
+		was := st.before(b.ID, old, target.Name)
 		w.Want, w.Blocked = st.content(b, target.Name, s, was, r)
 		switch {
 		case !w.Held && w.Blocked == "":
@@ -83,16 +83,14 @@ type share struct {
 	replicas, completions int64
 }
 
-// before is the binding's work on cluster before this step. A cluster that
-// comes back into the fleet runs what it ran when it left (fold rule 15).
-func (st *step) before(old *Binding, cluster string) *Work {
-	if old == nil {
-		return nil
+// before is the template's work on cluster before this step. A cluster that
+// comes back into the fleet runs what it ran when it left (fold rule 15), also
+// of a template that had no binding meanwhile.
+func (st *step) before(id ID, old *Binding, cluster string) *Work {
+	if old != nil && old.Work(cluster) != nil {
+		return old.Work(cluster)
 	}
-	if w := old.Work(cluster); w != nil {
-		return w
-	}
-	if left := st.prev.Left.At(old.Key()).on(cluster); left != nil {
+	if left := st.prev.Left.At(id.Key()).on(cluster); left != nil {
 		return &Work{Cluster: cluster, Want: left.Released, Released: left.Released}
 	}
 	return nil
@@ -138,10 +136,15 @@ func (st *step) content(b *Binding, cluster string, s share, was *Work, r *rende
 		}
 		r.made[key] = c
 	}
-	if had == nil || had.Digest != c.Digest || had.share() != s {
+	switch {
+	case had == nil || had.Digest != c.Digest:
 		return c, ""
-	}
-	if had.Template != nil {
+	case had.share() != s:
+		// An override has the last word on the field that holds the share.
+		kept := *c
+		kept.Revision = had.Revision
+		return &kept, ""
+	case had.Template != nil:
 		return had.requiring(b.Requires), ""
 	}
 	// A restored state knows it by its digest alone.
