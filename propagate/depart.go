@@ -14,7 +14,10 @@ func (st *step) depart(old, b *Binding, keep bool) {
 			continue
 		}
 		if w.Released == nil {
-			continue // it was held from the beginning: nothing is there
+			if keep {
+				st.keepDeparted(key, w.Cluster)
+			}
+			continue // it was held from the beginning: nothing new is there
 		}
 		gone := Gone{Cluster: w.Cluster, Preserve: keep, Commit: st.commit.Hash, Released: w.Released}
 		if _, inFleet := st.next.Snapshot.Clusters.Get(w.Cluster); !inFleet {
@@ -44,14 +47,30 @@ func gained(old, b *Binding) int {
 	return n
 }
 
-// arrive drops what was noted about objects that are wanted again.
+// keepDeparted has a copy that departed before, and that a held work came for
+// since, preserved as that work says. A member that was away has it still.
+func (st *step) keepDeparted(key, cluster string) {
+	a := st.next.Departed.At(key)
+	g := a.on(cluster)
+	if g == nil || g.Preserve {
+		return
+	}
+	kept := *g
+	kept.Preserve, kept.Commit = true, st.commit.Hash
+	st.next.Departed = set(st.next.Departed, key, a.with(a.ID, a.APIVersion, kept))
+}
+
+// arrive drops what was noted about objects that are wanted again. What
+// departed and is wanted under a hold has departed still, since nothing is sent.
 func (st *step) arrive(b *Binding) {
 	key := b.Key()
 	wanted := func(cluster string) bool { return b.Work(cluster) != nil }
-	for _, m := range []*absences{&st.next.Departed, &st.next.Left} {
-		if a := m.At(key); a != nil {
-			*m = set(*m, key, a.without(wanted))
-		}
+	released := func(cluster string) bool { return wanted(cluster) && b.Work(cluster).Released != nil }
+	if a := st.next.Departed.At(key); a != nil {
+		st.next.Departed = set(st.next.Departed, key, a.without(released))
+	}
+	if a := st.next.Left.At(key); a != nil {
+		st.next.Left = set(st.next.Left, key, a.without(wanted))
 	}
 }
 
