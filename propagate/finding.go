@@ -130,7 +130,7 @@ func (s *State) Findings() []Finding {
 		all = append(all, snapshot.withoutEffect(p)...)
 	}
 	for in := range snapshot.Interpreters.Values() {
-		all = append(all, in.withoutEffect()...)
+		all = append(all, snapshot.idleScripts(in)...)
 	}
 	for r := range snapshot.Rebalancers.Values() {
 		all = append(all, s.unbalanced(r)...)

@@ -35,6 +35,7 @@ type Interpreter struct {
 // idle is a script that is compiled and asked by nobody.
 type idle struct {
 	field, why string
+	gate       string // that gives it an effect, "" when there is none
 	origin     Origin
 }
 
@@ -63,16 +64,16 @@ func NewInterpreter(doc *configv1alpha1.ResourceInterpreterCustomization, origin
 	for _, r := range []struct {
 		field, function string
 		script          *configv1alpha1.Script
-		noEffect        string // why, "" where it has one
+		idle            *idle // why nothing asks it, nil where something does
 	}{
-		{"replicaResource", interpret.GetReplicas, rules.ReplicaResource, ""},
-		{"replicaRevision", interpret.ReviseReplica, rules.ReplicaRevision, ""},
-		{"dependencyInterpretation", interpret.GetDependencies, rules.DependencyInterpretation, ""},
-		{"healthInterpretation", interpret.InterpretHealth, rules.HealthInterpretation, noStatus},
-		{"statusReflection", interpret.ReflectStatus, rules.StatusReflection, noStatus},
-		{"statusAggregation", interpret.AggregateStatus, rules.StatusAggregation, noStatus},
-		{"retention", interpret.Retain, rules.Retention, "server-side apply leaves alone what the template does not set"},
-		{"componentResource", interpret.GetComponents, rules.ComponentResource, "Karmada's gate MultiplePodTemplatesScheduling for it is off, and there is none here"},
+		{"replicaResource", interpret.GetReplicas, rules.ReplicaResource, nil},
+		{"replicaRevision", interpret.ReviseReplica, rules.ReplicaRevision, nil},
+		{"dependencyInterpretation", interpret.GetDependencies, rules.DependencyInterpretation, nil},
+		{"healthInterpretation", interpret.InterpretHealth, rules.HealthInterpretation, &idle{why: "the feature gate Failover is off", gate: GateFailover}},
+		{"statusReflection", interpret.ReflectStatus, rules.StatusReflection, &idle{why: "what members report is not shown yet"}},
+		{"statusAggregation", interpret.AggregateStatus, rules.StatusAggregation, &idle{why: "what members report is not shown yet"}},
+		{"retention", interpret.Retain, rules.Retention, &idle{why: "server-side apply leaves alone what the template does not set"}},
+		{"componentResource", interpret.GetComponents, rules.ComponentResource, &idle{why: "Karmada's gate MultiplePodTemplatesScheduling for it is off, and there is none here"}},
 	} {
 		if r.script == nil {
 			continue
@@ -88,8 +89,9 @@ func NewInterpreter(doc *configv1alpha1.ResourceInterpreterCustomization, origin
 			origin:      Origin{origin.File, c.line(at + r.field)},
 			digest:      digestJSON(r.script),
 		}
-		if r.noEffect != "" {
-			in.idle = append(in.idle, idle{at + r.field, r.noEffect, in.scripts[r.function].origin})
+		if r.idle != nil {
+			r.idle.field, r.idle.origin = at+r.field, in.scripts[r.function].origin
+			in.idle = append(in.idle, *r.idle)
 		}
 	}
 	if len(in.scripts) == 0 && len(c.problems) == 0 {
@@ -101,12 +103,13 @@ func NewInterpreter(doc *configv1alpha1.ResourceInterpreterCustomization, origin
 	return in, nil
 }
 
-const noStatus = "what members report is not shown yet"
-
-// withoutEffect names its scripts that change nothing.
-func (in *Interpreter) withoutEffect() (found []Finding) {
+// idleScripts names an interpreter's scripts that change nothing.
+func (s *Snapshot) idleScripts(in *Interpreter) (found []Finding) {
 	id := ID{Group: configv1alpha1.GroupVersion.Group, Kind: configv1alpha1.KindResourceInterpreterCustomization, Name: in.Name}
 	for _, script := range in.idle {
+		if script.gate != "" && s.gate(script.gate) {
+			continue
+		}
 		found = append(found, Finding{Code: FindingNoEffect, Level: LevelNotice, Object: id, Origin: script.origin,
 			Message: fmt.Sprintf("%s: %s has no effect: %s", id, script.field, script.why)})
 	}
@@ -150,20 +153,9 @@ func (in *Interpreter) builtin() bool {
 	return known
 }
 
-// Healthy is whether an observed object of its kind does what it is for; the
-// kind's own rule decides where there is no script.
-func (in *Interpreter) Healthy(object map[string]any) (bool, error) {
-	s := in.scripts[interpret.InterpretHealth]
-	if s == nil {
-		return interpret.Healthy(object), nil
-	}
-	healthy, err := s.Healthy(object)
-	return healthy, s.wrap(err)
-}
-
 func (s *script) wrap(err error) error {
-	if err == nil {
-		return nil
+	if err == nil || s == nil {
+		return err
 	}
 	return fmt.Errorf("%s (%s): %w", s.from, s.origin, err)
 }
@@ -180,10 +172,14 @@ func (ix *index) interpreter(before, after *Interpreter) {
 
 // script is the one that answers for a template's kind, nil without.
 func (ix *index) script(t *Template, function string) *script {
+	return ix.scriptFor(t.APIVersion, t.Kind, function)
+}
+
+func (ix *index) scriptFor(apiVersion, kind, function string) *script {
 	if ix.interpreters.Len() == 0 {
 		return nil
 	}
-	for in := range under(ix.interpreters, t.APIVersion, t.Kind) {
+	for in := range under(ix.interpreters, apiVersion, kind) {
 		if s := in.scripts[function]; s != nil {
 			return s
 		}

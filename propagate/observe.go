@@ -38,13 +38,13 @@ type Place struct {
 }
 
 // Health is how an object does on a member.
-type Health string
+type Health = interpret.Health
 
 // What is known of an object's health.
 const (
-	Healthy       Health = "Healthy"
-	Unhealthy     Health = "Unhealthy"
-	UnknownHealth Health = "Unknown"
+	Healthy       = interpret.Healthy
+	Unhealthy     = interpret.Unhealthy
+	UnknownHealth = interpret.Unknown
 )
 
 // Seen is what a state keeps of observations: as much as decisions follow. It
@@ -104,15 +104,6 @@ func (s *State) Leaving() []Place {
 		}
 	}
 	return places
-}
-
-// Health is how an object that was read from a member does, by the rule of
-// its kind (digest §9.3).
-func (s *State) Health(object map[string]any) Health {
-	if interpret.Healthy(object) {
-		return Healthy
-	}
-	return Unhealthy
 }
 
 // Observe is a step without a commit: what was seen of the members is taken

@@ -106,7 +106,7 @@ func (l *Loop) look(ctx context.Context) <-chan sighting {
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil && object != nil {
-				found.health[p] = state.Health(object)
+				found.health[p], _ = state.Health(object) // unknown, where the script fails
 			}
 		})
 	}

@@ -3,65 +3,143 @@
 package interpret
 
 import (
+	"fmt"
+	"math"
+	"strings"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Healthy is whether an observed object of a kind of Kubernetes does what it
-// is for. A kind without a rule is healthy once it is observed.
-func Healthy(object map[string]any) bool {
-	o := &unstructured.Unstructured{Object: object}
-	rule, ok := health[o.GroupVersionKind().GroupKind()]
-	return !ok || rule(observed{o})
+// Health is how an observed object does.
+type Health string
+
+// Unknown is what cannot be told: the object was not seen, or the rule failed.
+const (
+	Healthy   Health = "Healthy"
+	Unhealthy Health = "Unhealthy"
+	Unknown   Health = "Unknown"
+)
+
+// HealthOf is how an observed object does by its kind's script, or without one
+// by the rule of a kind of Kubernetes (digest §9.3). A kind that has neither is
+// healthy once it is observed. The error says why it is unknown.
+func HealthOf(script Interpreter, object map[string]any) (Health, error) {
+	if object == nil {
+		return Unknown, nil
+	}
+	healthy, err := false, error(nil)
+	if script != nil {
+		healthy, err = script.Healthy(object)
+	} else {
+		healthy, err = nativelyHealthy(object)
+	}
+	switch {
+	case err != nil:
+		return Unknown, err
+	case healthy:
+		return Healthy, nil
+	}
+	return Unhealthy, nil
+}
+
+func nativelyHealthy(object map[string]any) (bool, error) {
+	gk := groupKind(object)
+	rule, ok := health[gk]
+	if !ok {
+		return true, nil
+	}
+	o := observed{&unstructured.Unstructured{Object: object}, new(error)}
+	healthy := rule(o)
+	if err := *o.err; err != nil {
+		return false, fmt.Errorf("%s: %w", gk.Kind, err)
+	}
+	return healthy, nil
+}
+
+func groupKind(object map[string]any) schema.GroupKind {
+	o := unstructured.Unstructured{Object: object}
+	return o.GroupVersionKind().GroupKind()
 }
 
 var health = map[schema.GroupKind]func(observed) bool{
-	{Group: "apps", Kind: "Deployment"}: func(o observed) bool {
+	deployment: func(o observed) bool {
 		return o.current() && o.number("status", "updatedReplicas") >= o.number("spec", "replicas") &&
 			o.number("status", "availableReplicas") >= o.number("status", "updatedReplicas")
 	},
-	{Group: "apps", Kind: "StatefulSet"}: func(o observed) bool {
+	statefulSet: func(o observed) bool {
 		return o.current() && o.number("status", "updatedReplicas") >= o.number("spec", "replicas") &&
 			o.number("status", "availableReplicas") >= o.number("status", "updatedReplicas")
 	},
-	{Group: "apps", Kind: "ReplicaSet"}: func(o observed) bool {
+	replicaSet: func(o observed) bool {
 		return o.current() && o.number("status", "availableReplicas") >= o.number("spec", "replicas")
 	},
-	{Group: "apps", Kind: "DaemonSet"}: func(o observed) bool {
+	daemonSet: func(o observed) bool {
 		return o.current() && o.number("status", "updatedNumberScheduled") >= o.number("status", "desiredNumberScheduled") &&
 			o.number("status", "numberAvailable") >= o.number("status", "updatedNumberScheduled")
 	},
-	{Kind: "Service"}: func(o observed) bool {
+	service: func(o observed) bool {
 		return o.text("spec", "type") != "LoadBalancer" || o.reachable()
 	},
-	{Group: "networking.k8s.io", Kind: "Ingress"}: observed.reachable,
-	{Kind: "PersistentVolumeClaim"}:               func(o observed) bool { return o.text("status", "phase") == "Bound" },
-	{Kind: "Pod"}: func(o observed) bool {
+	ingress: observed.reachable,
+	claim:   func(o observed) bool { return o.text("status", "phase") == "Bound" },
+	pod: func(o observed) bool {
 		phase := o.text("status", "phase")
 		return phase == "Succeeded" || phase == "Running" && o.condition("Ready") == "True"
 	},
-	{Group: "policy", Kind: "PodDisruptionBudget"}: func(o observed) bool {
+	budget: func(o observed) bool {
 		return o.number("status", "currentHealthy") >= o.number("status", "desiredHealthy")
 	},
 }
 
 // observed is an object as a member has it.
-type observed struct{ *unstructured.Unstructured }
+type observed struct {
+	*unstructured.Unstructured
+	err *error // what is not as it must be
+}
 
 // current is whether its controller has seen what it says now.
 func (o observed) current() bool {
-	return o.number("status", "observedGeneration") == o.GetGeneration()
+	return o.number("status", "observedGeneration") == o.number("metadata", "generation")
 }
 
 // number is the number at a path, 0 when there is none.
 func (o observed) number(path ...string) int64 {
-	n, _, _ := unstructured.NestedInt64(o.Object, path...)
+	value, _, err := unstructured.NestedFieldNoCopy(o.Object, path...)
+	n, ok := integral(value)
+	if !ok || err != nil {
+		o.wrong(path)
+	}
 	return n
 }
 
+// integral reads a whole number, of which JSON has two kinds; nothing is 0.
+func integral(value any) (n int64, ok bool) {
+	switch value := value.(type) {
+	case nil:
+		return 0, true
+	case int64:
+		return value, true
+	case float64:
+		if value != math.Trunc(value) || math.Abs(value) > whole {
+			return 0, false
+		}
+		return int64(value), true
+	}
+	return 0, false
+}
+
 func (o observed) text(path ...string) string {
-	s, _, _ := unstructured.NestedString(o.Object, path...)
+	value, _, err := unstructured.NestedFieldNoCopy(o.Object, path...)
+	s, ok := value.(string)
+	if !ok && value != nil || err != nil {
+		o.wrong(path)
+	}
 	return s
+}
+
+func (o observed) wrong(path []string) {
+	*o.err = fmt.Errorf("%s is not of its type", strings.Join(path, "."))
 }
 
 // reachable is whether a load balancer gave it a name or an address.
@@ -84,13 +162,20 @@ func (o observed) condition(name string) any {
 }
 
 func (o observed) items(path ...string) []map[string]any {
-	value, _, _ := unstructured.NestedFieldNoCopy(o.Object, path...)
-	list, _ := value.([]any)
-	var all []map[string]any
-	for _, item := range list {
-		if m, ok := item.(map[string]any); ok {
-			all = append(all, m)
-		}
+	value, _, err := unstructured.NestedFieldNoCopy(o.Object, path...)
+	all, ok := objects(value)
+	if !ok || err != nil {
+		o.wrong(path)
 	}
 	return all
+}
+
+// objects reads a list of them; nothing is none.
+func objects(value any) (all []map[string]any, ok bool) {
+	list, ok := value.([]any)
+	for _, item := range list {
+		m, isObject := item.(map[string]any)
+		all, ok = append(all, m), ok && isObject
+	}
+	return all, ok || value == nil
 }

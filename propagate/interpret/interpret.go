@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 
 	lua "github.com/yuin/gopher-lua"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +27,13 @@ type Interpreter interface {
 	Dependencies(object map[string]any) ([]Reference, error)
 	// Healthy is whether an observed object does what it is for.
 	Healthy(object map[string]any) (bool, error)
+	// Reflect is what is to be known of an observed object's status.
+	Reflect(object map[string]any) (map[string]any, error)
+	// Aggregate is the status of a template, from what its copies have.
+	Aggregate(template map[string]any, items []Observed) (map[string]any, error)
+	// Retain is the object that is desired, with what the one that is observed
+	// is to keep.
+	Retain(desired, observed map[string]any) (map[string]any, error)
 }
 
 // Reference names an object, or all of a kind that bear some labels.
@@ -106,19 +114,7 @@ const maxReplicas = 1<<31 - 1
 // Revise asks ReviseReplica(obj, desiredReplica). What the script leaves as
 // it was keeps its very value: Lua has one kind of number, and no null.
 func (s *Script) Revise(object map[string]any, replicas int64) (map[string]any, error) {
-	r, err := s.call(func(r *run) []lua.LValue { return []lua.LValue{r.toLua(object), lua.LNumber(replicas)} }, 1)
-	if err != nil {
-		return nil, err
-	}
-	revised, err := r.fromLua(r.results[0], object)
-	if err != nil {
-		return nil, s.error("the result cannot be an object: %v", err)
-	}
-	o, ok := revised.(map[string]any)
-	if !ok {
-		return nil, s.error("the result is no object")
-	}
-	return o, nil
+	return s.object(object, func(r *run) []lua.LValue { return []lua.LValue{r.toLua(object), lua.LNumber(replicas)} })
 }
 
 // Dependencies asks GetDependencies(obj).
@@ -157,6 +153,65 @@ func (s *Script) Healthy(object map[string]any) (bool, error) {
 		return false, s.error("the result is neither true nor false")
 	}
 	return bool(healthy), nil
+}
+
+// Reflect asks ReflectStatus(observedObj).
+func (s *Script) Reflect(object map[string]any) (map[string]any, error) {
+	r, err := s.call(func(r *run) []lua.LValue { return []lua.LValue{r.toLua(object)} }, 1)
+	if err != nil || r.results[0] == lua.LNil {
+		return nil, err
+	}
+	was, _ := object["status"].(map[string]any)
+	status, err := r.object(was)
+	maps.DeleteFunc(status, func(_ string, value any) bool { return value == nil }) // nulls that the script left out
+	return status, err
+}
+
+// Aggregate asks AggregateStatus(desiredObj, statusItems). Of the object that
+// it returns only the status counts.
+func (s *Script) Aggregate(template map[string]any, items []Observed) (map[string]any, error) {
+	list := make([]any, len(items))
+	for i, item := range items {
+		list[i] = item.plain()
+	}
+	o, err := s.object(template, func(r *run) []lua.LValue { return []lua.LValue{r.toLua(template), r.toLua(list)} })
+	if err != nil {
+		return nil, err
+	}
+	status, ok := o["status"].(map[string]any)
+	if !ok && o["status"] != nil {
+		return nil, s.error("the status is no object")
+	}
+	return status, nil
+}
+
+// Retain asks Retain(desiredObj, observedObj).
+func (s *Script) Retain(desired, observed map[string]any) (map[string]any, error) {
+	return s.object(desired, func(r *run) []lua.LValue { return []lua.LValue{r.toLua(desired), r.toLua(observed)} })
+}
+
+// object asks for one. What is as it was before keeps its very value.
+func (s *Script) object(was map[string]any, args func(*run) []lua.LValue) (map[string]any, error) {
+	r, err := s.call(args, 1)
+	if err != nil {
+		return nil, err
+	}
+	return r.object(was)
+}
+
+func (r *run) object(was map[string]any) (map[string]any, error) {
+	v, err := r.fromLua(r.results[0], was)
+	if err != nil {
+		return nil, r.script.error("the result cannot be an object: %v", err)
+	}
+	if list, ok := v.([]any); ok && len(list) == 0 {
+		return map[string]any{}, nil // an empty table
+	}
+	o, ok := v.(map[string]any)
+	if !ok {
+		return nil, r.script.error("the result is no object")
+	}
+	return o, nil
 }
 
 func (s *Script) error(format string, args ...any) error {

@@ -118,42 +118,6 @@ end`, Native{Dependencies: func(_ map[string]any, namespace string) []Reference 
 	}
 }
 
-func TestHealth(t *testing.T) {
-	s := compiled(t, InterpretHealth, `function InterpretHealth(o) return o.status ~= nil and o.status.ready == true end`)
-	for text, want := range map[string]bool{`{"kind":"W"}`: false, `{"kind":"W","status":{"ready":true}}`: true} {
-		if got, err := s.Healthy(object(t, text)); err != nil || got != want {
-			t.Errorf("%s: %v, %v", text, got, err)
-		}
-	}
-}
-
-func TestNativeHealth(t *testing.T) {
-	for _, c := range []struct {
-		text string
-		want bool
-	}{
-		{`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"generation":2},"spec":{"replicas":2},"status":{"observedGeneration":2,"updatedReplicas":2,"availableReplicas":2}}`, true},
-		{`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"generation":3},"spec":{"replicas":2},"status":{"observedGeneration":2,"updatedReplicas":2,"availableReplicas":2}}`, false},
-		{`{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"generation":1},"spec":{"replicas":2},"status":{"observedGeneration":1,"updatedReplicas":2,"availableReplicas":1}}`, false},
-		{`{"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"generation":1},"spec":{"replicas":1},"status":{"observedGeneration":1,"availableReplicas":1}}`, true},
-		{`{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"generation":1},"status":{"observedGeneration":1,"desiredNumberScheduled":3,"updatedNumberScheduled":3,"numberAvailable":2}}`, false},
-		{`{"apiVersion":"v1","kind":"Service","spec":{"type":"ClusterIP"}}`, true},
-		{`{"apiVersion":"v1","kind":"Service","spec":{"type":"LoadBalancer"}}`, false},
-		{`{"apiVersion":"v1","kind":"Service","spec":{"type":"LoadBalancer"},"status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.1"}]}}}`, true},
-		{`{"apiVersion":"networking.k8s.io/v1","kind":"Ingress","status":{"loadBalancer":{"ingress":[{"hostname":"a.example"}]}}}`, true},
-		{`{"apiVersion":"v1","kind":"PersistentVolumeClaim","status":{"phase":"Pending"}}`, false},
-		{`{"apiVersion":"v1","kind":"Pod","status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`, true},
-		{`{"apiVersion":"v1","kind":"Pod","status":{"phase":"Running","conditions":[{"type":"Ready","status":"False"}]}}`, false},
-		{`{"apiVersion":"v1","kind":"Pod","status":{"phase":"Succeeded"}}`, true},
-		{`{"apiVersion":"policy/v1","kind":"PodDisruptionBudget","status":{"currentHealthy":1,"desiredHealthy":2}}`, false},
-		{`{"apiVersion":"batch/v1","kind":"Job","status":{"failed":1}}`, true},
-	} {
-		if got := Healthy(object(t, c.text)); got != c.want {
-			t.Errorf("%s is healthy: %v", c.text, got)
-		}
-	}
-}
-
 // What a script can say, as Lua 5.1 has it.
 func TestLanguage(t *testing.T) {
 	for expression, want := range map[string]string{
