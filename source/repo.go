@@ -68,6 +68,10 @@ const cacheSize = 32 * cache.MiByte
 
 // locate finds the directory of HEAD, and the one of the objects and refs.
 func locate(path string) (gitDir, common string, err error) {
+	// The object storage takes no path with ".." in it.
+	if path, err = filepath.Abs(path); err != nil {
+		return "", "", err
+	}
 	gitDir = filepath.Join(path, ".git")
 	info, err := os.Stat(gitDir)
 	switch {

@@ -31,10 +31,16 @@ func TestOpenFindsEveryKindOfRepository(t *testing.T) {
 	g.Git("clone", "-q", "--shared", ".", shared)
 	packed := g.Bare()
 	g.GitIn(packed, "", "gc", "-q")
+	t.Chdir(linked)
+	beside, err := filepath.Rel(linked, g.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
 
 	for name, path := range map[string]string{
 		"work tree": g.Dir, "git directory": filepath.Join(g.Dir, ".git"),
 		"linked work tree": linked, "alternates": shared, "bare and packed": packed,
+		"here": ".", "beside": beside,
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := open(t, path)

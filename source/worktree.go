@@ -24,10 +24,11 @@ type WorkTree struct {
 
 // WorkTree is where the repository is checked out, nil for a bare one.
 func (r *Repo) WorkTree() *WorkTree {
-	if r.gitDir == r.path || r.remote != nil {
+	dir, err := filepath.Abs(r.path)
+	if err != nil || r.gitDir == dir || r.remote != nil {
 		return nil
 	}
-	return &WorkTree{r, r.path}
+	return &WorkTree{r, dir}
 }
 
 // Branch is what is checked out, "" when that is no branch.
