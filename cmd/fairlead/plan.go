@@ -98,6 +98,7 @@ func (l *look) compare(f *planFlags) (*planReport, error) {
 		return nil, err
 	}
 	plan := propagate.Compare(&before, &after, guard)
+	plan.Findings = append(plan.Findings, holdFindings(&before, &after, today())...)
 	if from != base {
 		plan.Findings = append(plan.Findings, propagate.Finding{
 			Code: propagate.FindingBaseMoved, Level: propagate.LevelCaution,

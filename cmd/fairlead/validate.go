@@ -43,7 +43,7 @@ func (f *lookFlags) validate(cmd *cobra.Command) error {
 		fmt.Fprintf(stderr, "fairlead: commit %s is refused: %s\n", short(r.Commit), count(len(r.Problems), "problem"))
 		return &exitError{exitFailed}
 	}
-	findings := state.Findings()
+	findings := append(state.Findings(), holdFindings(&state, &state, today())...)
 	for _, finding := range findings {
 		fmt.Fprintf(out, "%s [%s %s]\n", finding, finding.Level, finding.Code)
 	}
