@@ -33,7 +33,9 @@ func Init(dir, branch string) (*Repo, error) {
 
 // Edit is a change of a branch: an edit of the fleet is a commit.
 type Edit struct {
-	Branch  string
+	Branch string
+	// On is the commit that the branch must be at; "" is wherever it is.
+	On      string
 	Message string
 	// Author is a name and a mail address; When is also when it is committed.
 	Author, Mail string
@@ -53,6 +55,9 @@ func (r *Repo) Apply(e Edit) (string, error) {
 	old, err := w.store.Reference(name)
 	if err == nil {
 		parent = old.Hash()
+	}
+	if e.On != "" && e.On != parent.String() {
+		return "", fmt.Errorf("branch %s: %w", e.Branch, ErrBranchMoved)
 	}
 	hash, err := w.commit(parent, e)
 	if err != nil {

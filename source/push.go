@@ -20,9 +20,18 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
-// ErrBranchMoved is what Push wraps when the branch has commits that the
-// pushed one does not build on. Nothing is ever forced.
+// ErrBranchMoved is what an edit or Push wraps when the branch has commits that
+// the new one does not build on. Nothing is ever forced.
 var ErrBranchMoved = errors.New("it has commits that this one does not build on")
+
+// Remote is the address that a mirror is of; "" for a repository on this
+// machine that was opened in place.
+func (r *Repo) Remote() string {
+	if r.remote == nil {
+		return ""
+	}
+	return r.remote.String()
+}
 
 // Push sends a commit to a branch of the remote: of a mirror the one that it
 // is of, else the one that is called origin. It gives the address it went to.

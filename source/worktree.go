@@ -169,6 +169,9 @@ func (w *WorkTree) Commit(e Edit) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if e.On != "" && e.On != head {
+		return "", fmt.Errorf("branch %s: %w", e.Branch, ErrBranchMoved)
+	}
 	before, after, err := w.clean(staged, head, e.Files)
 	if err != nil {
 		return "", err

@@ -149,6 +149,14 @@ func TestCommitBesideOtherChanges(t *testing.T) {
 	if err := os.Remove(filepath.Join(g.Dir, "web.yaml")); err != nil {
 		t.Fatal(err)
 	}
+	stale := editOf(map[string]string{"web.yaml": "a: 3\n"})
+	stale.On = g.Git("rev-parse", "HEAD~1")
+	for _, commit := range []func(source.Edit) (string, error){w.Commit, open(t, g.Dir).Apply} {
+		stale.Branch = "main"
+		if _, err := commit(stale); !errors.Is(err, source.ErrBranchMoved) {
+			t.Errorf("got %v", err)
+		}
+	}
 	var uncommitted *source.UncommittedError
 	if _, err := w.Commit(editOf(map[string]string{"web.yaml": "a: 3\n"})); !errors.As(err, &uncommitted) || uncommitted.File != "web.yaml" {
 		t.Errorf("got %v", err)

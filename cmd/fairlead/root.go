@@ -64,10 +64,9 @@ git repository, decides which cluster gets what, and brings the clusters there.
 The fleet is a pure function of git history: each commit of the tracked branch
 is one step, and the same history always gives the same fleet.
 
-  look   get, why, history, plan, validate, render
-         git alone, no cluster, no credentials
-  run    run, demo
-         bring clusters to what git says`,
+Look commands read git alone: no cluster, no credentials, no work tree. Edit
+commands write to git and nowhere else, after showing what that will do. Run
+commands bring clusters to what git says.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -79,8 +78,20 @@ is one step, and the same history always gives the same fleet.
 		Args: cobra.ArbitraryArgs,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	root.AddCommand(newRun(), newGet(), newWhy(), newHistory(), newPlan(), newValidate(), newRender(), newDemo(), newVersion())
+	root.AddGroup(&cobra.Group{ID: "look", Title: "Look:"}, &cobra.Group{ID: "edit", Title: "Edit:"}, &cobra.Group{ID: "run", Title: "Run:"})
+	add(root, "look", newGet(), newWhy(), newHistory(), newPlan(), newValidate(), newRender())
+	add(root, "edit", newSuspend(), newResume(), newPromote(), newActivate(), newTaint(),
+		newCordon("cordon", "Keep new things off a cluster"), newCordon("uncordon", "Let new things onto a cluster again"))
+	add(root, "run", newRun(), newDemo())
+	root.AddCommand(newVersion())
 	return root
+}
+
+func add(root *cobra.Command, group string, commands ...*cobra.Command) {
+	for _, c := range commands {
+		c.GroupID = group
+	}
+	root.AddCommand(commands...)
 }
 
 // arguments makes cobra's verdict on the number of arguments a usage error.
