@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
@@ -51,4 +52,13 @@ func (c *Contexts) For(cluster string) (*rest.Config, error) {
 	// The lanes hold the pace, one per member.
 	cfg.QPS, cfg.Burst = -1, 0
 	return cfg, nil
+}
+
+// Namespace is the one that the context of a cluster names, as kubectl would
+// use it.
+func (c *Contexts) Namespace(cluster string) string {
+	if at := c.raw.Contexts[cluster]; at != nil && at.Namespace != "" {
+		return at.Namespace
+	}
+	return metav1.NamespaceDefault
 }

@@ -15,6 +15,7 @@ import (
 
 type getFlags struct {
 	lookFlags
+	members       memberFlags
 	output        string
 	namespace     string
 	allNamespaces bool
@@ -26,7 +27,7 @@ func newGet() *cobra.Command {
 	var f getFlags
 	cmd := &cobra.Command{
 		Use:   "get NOUN [NAME]",
-		Short: "Show clusters, policies, templates, bindings, works or objects as git has them",
+		Short: "Show what git says of the fleet, or any resource as the clusters have it",
 		Long: `Folds the history up to --ref and prints what came of it, from git alone.
 
   clusters    the members of the fleet
@@ -34,17 +35,26 @@ func newGet() *cobra.Command {
   templates   what can be sent, and who claims it
   bindings    where each template goes, and why
   works       what each cluster is meant to have, held or not
-  objects     what each cluster runs: what was last released to it`,
+  objects     what each cluster runs: what was last released to it
+
+Any other word is a resource of Kubernetes, by any name that kubectl knows it
+by, and is shown live: each cluster of the fleet is asked by the context of
+--kubeconfig that bears its name. The columns are those of kubectl, with the
+cluster behind the first and ADOPTION, whether the object is ours, as the last.
+A cluster that does not answer is a line on stderr.`,
 		Example: `  fairlead get bindings
   fairlead get objects -c eu-1 -o yaml
-  fairlead get works -l app=web --ref v1.4.0`,
+  fairlead get works -l app=web --ref v1.4.0
+  fairlead get deployments -n shop --kubeconfig members.yaml
+  fairlead get pods -A -o wide`,
 		Args:      arguments(cobra.RangeArgs(1, 2)),
 		RunE:      func(cmd *cobra.Command, args []string) error { return f.get(cmd, args) },
 		ValidArgs: []string{"clusters", "policies", "templates", "bindings", "works", "objects"},
 	}
 	f.bind(cmd.Flags())
+	f.members.bind(cmd.Flags())
 	cmd.Flags().StringVarP(&f.output, "output", "o", "table", strings.Join(outputs, ", "))
-	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "only this namespace (default: all)")
+	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "only this namespace (default: all; of a resource that is shown live, the context's)")
 	cmd.Flags().BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "all namespaces")
 	cmd.Flags().StringVarP(&f.selector, "selector", "l", "", "only what has these labels")
 	cmd.Flags().StringSliceVarP(&f.clusters, "cluster", "c", nil, "only these clusters")
@@ -62,10 +72,7 @@ var nouns = map[string]func(*view) list{
 }
 
 func (f *getFlags) get(cmd *cobra.Command, args []string) error {
-	noun, ok := nouns[args[0]]
-	if !ok {
-		return fmt.Errorf("not supported yet: get %s, live from the members; git has clusters, policies, templates, bindings, works and objects", args[0])
-	}
+	noun, ours := nouns[args[0]]
 	if err := checkOutput(f.output, outputs...); err != nil {
 		return err
 	}
@@ -78,6 +85,9 @@ func (f *getFlags) get(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	warnRefused(cmd.ErrOrStderr(), &state)
+	if !ours {
+		return f.live(cmd, args[0], strings.Join(args[1:], ""), &state)
+	}
 	v := &view{state: &state, selector: selector, onlyClusters: f.clusters}
 	if !f.allNamespaces {
 		v.namespace = f.namespace

@@ -64,9 +64,10 @@ git repository, decides which cluster gets what, and brings the clusters there.
 The fleet is a pure function of git history: each commit of the tracked branch
 is one step, and the same history always gives the same fleet.
 
-Look commands read git alone: no cluster, no credentials, no work tree. Edit
-commands write to git and nowhere else, after showing what that will do. Run
-commands bring clusters to what git says.`,
+Look commands change nothing. They read git alone, no cluster, no credentials, no
+work tree, but for those that show what clusters really run. Edit commands write
+to git and nowhere else, after showing what that will do. Run commands bring
+clusters to what git says.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, args []string) error {

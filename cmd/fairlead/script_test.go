@@ -5,7 +5,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -43,6 +45,7 @@ func TestMain(m *testing.M) {
 //
 //	members NAME...    starts members and writes members.yaml with a context for each
 //	partition NAME     takes a member off the network; heal NAME brings it back
+//	hand NAME METHOD PATH [BODY]  does something to a member by hand; a PATCH is a merge patch
 //	requests           prints what every member was sent since the last time, reads left out
 //	runs               prints what every member runs in namespaces other than its own
 //	eventually REGEXP  waits until runs prints a match
@@ -87,7 +90,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"members": startScriptMembers, "partition": partition(true), "heal": partition(false),
-			"requests": requests, "runs": runs, "eventually": eventually, "quickstart": copyQuickstart, "code": exitCode, "commit": commit, "damage": damage,
+			"hand": hand, "requests": requests, "runs": runs, "eventually": eventually, "quickstart": copyQuickstart, "code": exitCode, "commit": commit, "damage": damage,
 		},
 	})
 }
@@ -114,6 +117,27 @@ func partition(on bool) func(*testscript.TestScript, bool, []string) {
 		for _, name := range args {
 			servers(ts)[name].Partition(on)
 		}
+	}
+}
+
+func hand(ts *testscript.TestScript, _ bool, args []string) {
+	body := ""
+	if len(args) > 3 {
+		body = args[3]
+	}
+	req, err := http.NewRequest(args[1], servers(ts)[args[0]].URL()+args[2], strings.NewReader(body))
+	ts.Check(err)
+	req.Header.Set("Content-Type", "application/json")
+	if args[1] == http.MethodPatch {
+		req.Header.Set("Content-Type", "application/merge-patch+json")
+	}
+	resp, err := http.DefaultClient.Do(req)
+	ts.Check(err)
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	ts.Check(err)
+	if resp.StatusCode >= 300 {
+		ts.Fatalf("%s: %s", resp.Status, answer)
 	}
 }
 

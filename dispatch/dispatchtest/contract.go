@@ -67,6 +67,7 @@ func Run(t *testing.T, open func(t *testing.T) *rest.Config) {
 		{"a template that the server refuses", invalid},
 		{"a secret is never quoted", secret},
 		{"a member that must be known", onlyKnown},
+		{"what people look at", looks},
 	} {
 		t.Run(strings.ReplaceAll(story.name, " ", "-"), func(t *testing.T) { story.tell(newWorld(t, cfg)) })
 	}

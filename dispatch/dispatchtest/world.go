@@ -44,6 +44,7 @@ type world struct {
 	works     []Work
 	docs      []map[string]any
 	client    dynamic.Interface
+	reader    *dispatch.Reader
 }
 
 var worlds atomic.Int64
@@ -66,6 +67,9 @@ func newWorld(t *testing.T, cfg *rest.Config) *world {
 		return w.counter
 	})
 	if w.member, err = dispatch.Push(counted); err != nil {
+		t.Fatal(err)
+	}
+	if w.reader, err = dispatch.NewReader(rest.CopyConfig(cfg)); err != nil {
 		t.Fatal(err)
 	}
 	w.restart()
