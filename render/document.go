@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"strconv"
 	"strings"
@@ -135,6 +136,9 @@ func (p part) parse(file string) ([]*document, []propagate.Problem) {
 	if err != nil {
 		return nil, p.faults(file, err)
 	}
+	if wrong := p.behind(file); len(wrong) > 0 {
+		return nil, wrong
+	}
 	if tagged.Match(p.text) {
 		if wrong := p.checkTags(file); len(wrong) > 0 {
 			return nil, wrong
@@ -173,6 +177,37 @@ func (p part) blank() bool {
 		}
 	}
 	return true
+}
+
+// behind refuses text behind the end of a document. The parser stops there and
+// says nothing, and what somebody wrote would be lost. A document whose first
+// key stands at the beginning of a line cannot end early.
+func (p part) behind(file string) []propagate.Problem {
+	if p.json {
+		return nil // that parser reads to the end
+	}
+	first := p.text
+	for range p.leading() {
+		_, first, _ = bytes.Cut(first, []byte{'\n'})
+	}
+	if len(first) == 0 || first[0]|0x20 >= 'a' && first[0]|0x20 <= 'z' {
+		return nil
+	}
+	var n yamlv3.Node
+	d := yamlv3.NewDecoder(bytes.NewReader(p.text))
+	err := d.Decode(&n)
+	if err == nil {
+		err = d.Decode(&n)
+	}
+	if err == io.EOF {
+		return nil
+	}
+	at := p.first + p.leading()
+	if m := yamlFault.FindStringSubmatch(fmt.Sprint(err)); m != nil {
+		at, _ = strconv.Atoi(m[1]) // the line before, counted from 1
+		at += p.first
+	}
+	return []propagate.Problem{problem(file, at, "YAML: text behind the end of the document, which nothing would read")}
 }
 
 // leading counts the lines before the first key.
