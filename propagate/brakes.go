@@ -39,8 +39,8 @@ func (b *Brakes) Keeps() bool { return b.Preserve != nil && *b.Preserve }
 
 // brakes are the claiming policy's. An edit of them acts in its step, pending
 // or not. When the claim moves to a policy that stays pending, the old ones
-// stay and its own are added, until it is in effect; without a claim the last
-// ones stay, and under StaticPolicy those of the policy that would win apply,
+// stay and its own are added, until it is in effect or its own are edited in a
+// later step; without a claim the last ones stay, and under StaticPolicy those of the policy that would win apply,
 // so that a hold can always be lifted.
 func (st *step) brakes(old *Binding, v verdict, inEffect bool) *Brakes {
 	p := v.policy
@@ -52,10 +52,12 @@ func (st *step) brakes(old *Binding, v verdict, inEffect bool) *Brakes {
 		return &Brakes{}
 	case p == nil:
 		return old.Brakes
-	case old == nil || inEffect || v.policy == nil || st.brakesEdited(p):
+	case old == nil || inEffect || v.policy == nil:
 		return keepEqual(old, brakesOf(p))
 	case v.taken:
 		return keepEqual(old, old.Brakes.with(brakesOf(p)))
+	case st.brakesEdited(p):
+		return keepEqual(old, brakesOf(p))
 	}
 	return old.Brakes
 }
