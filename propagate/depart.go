@@ -77,7 +77,7 @@ func (st *step) arrive(b *Binding) {
 // reclaim settles what clusters that come back into the fleet still run: what
 // is not wanted there any more departs now.
 func (st *step) reclaim(returned map[string]bool) {
-	for key, a := range st.prev.Left.All() {
+	for key, a := range st.next.Left.All() {
 		b := st.next.Bindings.At(key)
 		for _, g := range a.Clusters {
 			if !returned[g.Cluster] || b != nil && b.Work(g.Cluster) != nil {
