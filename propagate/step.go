@@ -441,13 +441,16 @@ func (st *step) keeps(old *Binding) bool {
 }
 
 // ownersKeep is keeps for what was attached to others: it is left running if
-// any of those has it so that required it up to now, also one that goes itself
-// (decision 17).
+// any of those has it so that require it, or required it up to now, also one
+// that goes itself (decision 17).
 func (st *step) ownersKeep(old *Binding) bool {
 	keep := st.kept[old.Key()]
 	if old.Claim != nil {
 		p := cmp.Or(st.next.Snapshot.Policies.At(old.Claim.Key()), st.prev.snapshot().Policies.At(old.Claim.Key()))
 		keep = keep || p != nil && brakesOf(p).Keeps()
+	}
+	for owner := range st.owners(old.ID) {
+		keep = keep || owner.Brakes.Keeps()
 	}
 	for id := range st.prev.index.owners(old.ID) {
 		owner := st.next.Bindings.At(id.Key())
