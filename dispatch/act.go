@@ -44,8 +44,7 @@ func (l *lane) act(m Member, id propagate.ID) (op, note string, failure *Error) 
 		if known && entry.Digest == want.Digest && entry.Digest != (propagate.Digest{}) {
 			return "", "", nil
 		}
-		op = "apply"
-		err = l.apply(m, fleet, id, want, entry)
+		op, err = l.apply(m, fleet, id, want, entry)
 	case Delete, Release:
 		if !known {
 			return "", "", nil
@@ -58,15 +57,23 @@ func (l *lane) act(m Member, id propagate.ID) (op, note string, failure *Error) 
 	return op, note, nil
 }
 
-func (l *lane) apply(m Member, fleet Fleet, id propagate.ID, want Desire, entry Entry) error {
+func (l *lane) apply(m Member, fleet Fleet, id propagate.ID, want Desire, entry Entry) (op string, err error) {
 	manifest, err := want.Manifest()
 	if err != nil {
-		return &Error{Reason: Unrendered, Err: err}
+		return "apply", &Error{Reason: Unrendered, Err: err}
 	}
-	ref := refTo(id, want.APIVersion)
-	a := application{l, m, fleet, ref, want, manifest}
+	a := &application{l: l, m: m, fleet: fleet, ref: refTo(id, want.APIVersion), want: want, manifest: manifest}
+	if err := a.apply(entry); err != nil || !a.adopted {
+		return "apply", err
+	}
+	return "adopt", nil
+}
+
+// apply sends the object to its place, of which the inventory says what entry
+// is.
+func (a *application) apply(entry Entry) error {
 	if entry.UID == "" {
-		found, err := l.look(m, ref)
+		found, err := a.l.look(a.m, a.ref)
 		if err != nil {
 			return err
 		}
@@ -76,10 +83,10 @@ func (l *lane) apply(m Member, fleet Fleet, id propagate.ID, want Desire, entry 
 	if err != nil {
 		return err
 	}
-	applied, err := m.Apply(l.d.ctx, update, ApplyOptions{Force: true, UID: entry.UID})
+	applied, err := a.m.Apply(a.l.d.ctx, update, ApplyOptions{Force: true, UID: entry.UID})
 	if errors.Is(err, Gone) || errors.Is(err, NoNamespace) {
 		// It was deleted or replaced behind our back.
-		found, err := m.Get(l.d.ctx, ref)
+		found, err := a.m.Get(a.l.d.ctx, a.ref)
 		if err != nil && !errors.Is(err, NoNamespace) {
 			return err
 		}
@@ -99,12 +106,13 @@ type application struct {
 	ref      Ref
 	want     Desire
 	manifest map[string]any
+	adopted  bool // it was somebody else's
 }
 
 // update is the manifest for an object that is there: an autoscaler's number
 // of replicas is sent back to the member as it is. What the autoscaler does
 // between the read and the apply is undone, and done again by it.
-func (a application) update() (map[string]any, error) {
+func (a *application) update() (map[string]any, error) {
 	if !a.want.RetainReplicas {
 		return a.manifest, nil
 	}
@@ -124,7 +132,7 @@ func (a application) update() (map[string]any, error) {
 }
 
 // onto applies to what was found at the object's place.
-func (a application) onto(found *Found) error {
+func (a *application) onto(found *Found) error {
 	switch {
 	case found == nil:
 		return a.create()
@@ -143,7 +151,7 @@ func (a application) onto(found *Found) error {
 
 // create applies without force to a place that is believed to be empty: an
 // object that came in between must not be taken.
-func (a application) create() error {
+func (a *application) create() error {
 	if a.l.d.closed() {
 		return errEnded
 	}
@@ -179,7 +187,7 @@ func (a application) create() error {
 
 // overwrite makes an object ours that is not. What was never tracked gets its
 // managers only by the first apply, hence the second round.
-func (a application) overwrite() error {
+func (a *application) overwrite() error {
 	for range 2 {
 		if a.l.d.closed() {
 			return errEnded
@@ -196,6 +204,7 @@ func (a application) overwrite() error {
 			return err
 		}
 		if !others(applied) {
+			a.adopted = true
 			return a.acknowledge(applied)
 		}
 	}
@@ -224,7 +233,7 @@ func identity(ref Ref) map[string]any {
 	}
 }
 
-func (a application) send(opt ApplyOptions) error {
+func (a *application) send(opt ApplyOptions) error {
 	update, err := a.update()
 	if err != nil {
 		return err
@@ -239,7 +248,7 @@ func (a application) send(opt ApplyOptions) error {
 	return a.acknowledge(applied)
 }
 
-func (a application) acknowledge(applied Applied) error {
+func (a *application) acknowledge(applied Applied) error {
 	if applied.Deleting {
 		return &Error{Reason: Conflict, Err: errDeleting}
 	}
