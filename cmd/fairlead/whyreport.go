@@ -199,13 +199,8 @@ func (e *explained) next(c whyCluster, cluster string) []whyNext {
 	for _, l := range e.state.ChainTo(e.id, cluster) {
 		switch {
 		case l.Step == propagate.LinkHold && isPolicy(l.Document):
-			n := whyNext{To: "release it", Command: "fairlead resume " + policyArguments(propagate.PolicyRef{Namespace: l.Document.Namespace, Name: l.Document.Name})}
-			if p := e.state.Snapshot.Policies.At(propagate.PolicyRef{Namespace: l.Document.Namespace, Name: l.Document.Name}.Key()); p != nil {
-				if everywhere, _ := p.Suspended(); !everywhere {
-					n.Command += " -c " + cluster
-				}
-			}
-			all = append(all, n)
+			ref := propagate.PolicyRef{Namespace: l.Document.Namespace, Name: l.Document.Name}
+			all = append(all, whyNext{To: "release it", Command: "fairlead resume " + policyArguments(ref) + " -c " + cluster})
 		case l.Step == propagate.LinkOwner && c.State == whyHeld:
 			all = append(all, whyNext{To: "see what holds its owner", Command: "fairlead why " + argument(l.Document) + " -c " + cluster})
 		case l.Step == propagate.LinkBlocked:

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	fleetv1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
 	"github.com/fairlead/fairlead/propagate"
@@ -138,17 +137,17 @@ func noteText(h *fleetv1alpha1.Hold) string {
 	if h.Ticket != "" {
 		parts = append(parts, h.Ticket)
 	}
-	switch today := time.Now().UTC().Format(time.DateOnly); {
+	switch {
 	case h.Until == "":
 		parts = append(parts, "no end date")
-	case h.Until < today:
+	case h.Until < today():
 		parts = append(parts, "until "+h.Until+", which is past")
 	default:
 		parts = append(parts, "until "+h.Until)
 	}
 	text := strings.Join(parts, ", ")
 	if h.By != "" {
-		text = h.By + ": " + text
+		text = nameOf(h.By) + ": " + text
 	}
 	return text
 }
