@@ -55,6 +55,11 @@ type Line struct {
 	Cluster string
 	Object  propagate.ID
 	Text    string
+	// What and Note are what Text says, for the record of events, and Commit is
+	// set when the line is about one; all may be empty.
+	What   What
+	Note   string
+	Commit string
 }
 
 // Level says who wants to read a line.
@@ -93,6 +98,7 @@ type Loop struct {
 
 	telling  sync.Mutex
 	reported map[string]string // what was told last, by what it is about
+	events   *eventLog         // nil without one
 }
 
 // Open opens the repository and the checkpoint. Close ends what it began.
@@ -145,6 +151,7 @@ func Open(ctx context.Context, opt Options) (*Loop, error) {
 		return nil, err
 	}
 	l.dispatcher = dispatch.New(l.checkpoint.Inventory(), dispatch.Options{Log: l.acted})
+	l.keepEvents()
 	return l, nil
 }
 
@@ -181,6 +188,7 @@ func (l *Loop) Renders() int { return l.history.Renders }
 func (l *Loop) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
+	defer l.events.close()
 	return errors.Join(l.dispatcher.Close(ctx), l.checkpoint.Close())
 }
 

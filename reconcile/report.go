@@ -4,6 +4,7 @@ package reconcile
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 
 	"github.com/fairlead/fairlead/dispatch"
@@ -11,6 +12,7 @@ import (
 )
 
 func (l *Loop) report(level Level, format string, args ...any) {
+	l.events.at(l.state.Accepted)
 	l.opt.Report(Line{Level: level, Text: fmt.Sprintf(format, args...)})
 }
 
@@ -41,8 +43,19 @@ func (l *Loop) isNew(key, text string) bool {
 	return true
 }
 
+// keepEvents records from here on what is reported.
+func (l *Loop) keepEvents() {
+	if l.opt.DryRun {
+		return // nothing of it is done
+	}
+	l.events = newEventLog(l.opt.StateDir, l.opt.Now, l.opt.Report)
+	l.events.at(l.state.Accepted)
+	l.opt.Report = l.events.report
+}
+
 // refusal tells why the head contributes nothing.
 func (l *Loop) refusal() {
+	l.events.at(l.state.Accepted)
 	r := l.state.Refusal
 	if r == nil {
 		l.once("refusal", nil)
@@ -51,8 +64,12 @@ func (l *Loop) refusal() {
 	if !l.isNew("refusal", r.Commit) {
 		return
 	}
+	what := Refused
+	if r.Guard != nil {
+		what = HeldBack
+	}
 	for _, line := range RefusalLines(&l.state) {
-		l.report(Warn, "%s", line)
+		l.opt.Report(Line{Level: Warn, Text: line, What: what, Note: line, Commit: r.Commit})
 	}
 }
 
@@ -95,7 +112,16 @@ func (l *Loop) outcome(o dispatch.Outcome) {
 	if !l.isNew(key, text) {
 		return
 	}
-	l.opt.Report(Line{Level: Warn, Cluster: o.Cluster, Object: o.ID, Text: text})
+	l.opt.Report(Line{Level: Warn, Cluster: o.Cluster, Object: o.ID, Text: text, What: Failed, Note: cause(o.Err, text)})
+}
+
+// cause is a failure without the object and the cluster that it is about.
+func cause(err error, text string) string {
+	var failure *dispatch.Error
+	if !errors.As(err, &failure) {
+		return text
+	}
+	return failure.Op + ": " + failure.Err.Error()
 }
 
 // acted passes on what dispatch does. Failures are told by outcomes, once; an
@@ -114,7 +140,7 @@ func (l *Loop) acted(e dispatch.Event) {
 	if e.Note != "" {
 		level = Info
 	}
-	l.opt.Report(Line{Level: level, Cluster: e.Cluster, Object: e.ID, Text: text})
+	l.opt.Report(Line{Level: level, Cluster: e.Cluster, Object: e.ID, Text: text, What: acts[e.Op], Note: e.Note})
 }
 
 // plural reads "1 commit" or "2 commits".

@@ -44,6 +44,9 @@ func TestSecretsStayOutOfStateAndLines(t *testing.T) {
 	if said := w.said(); strings.Contains(said, canary) {
 		t.Errorf("it was said:\n%s", said)
 	}
+	if events, err := os.ReadFile(filepath.Join(w.state, "events.jsonl")); err != nil || !bytes.Contains(events, []byte(`"applied"`)) || !bytes.Contains(events, []byte("broken.yaml:3")) {
+		t.Errorf("the record of events should tell of both: %v\n%s", err, events)
+	}
 	err := filepath.WalkDir(w.state, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
