@@ -23,6 +23,13 @@ type trail struct {
 	edited  map[propagate.ID]string // the commit that changed a document last
 	kinds   kindNames
 	objects map[propagate.ID]*objectTrail // that the question may be about
+	// happenings are those of the commit that was walked last: to the objects,
+	// or without a question to all.
+	happenings []propagate.Happening
+}
+
+func newTrail() *trail {
+	return &trail{commits: map[string]*source.Commit{}, edited: map[propagate.ID]string{}, kinds: kindNames{}, objects: map[propagate.ID]*objectTrail{}}
 }
 
 // objectTrail is what became of one object.
@@ -44,7 +51,8 @@ type moment struct {
 
 // follow walks the history up to head.
 func (l *look) follow(head string, asked resource) (*trail, propagate.State, error) {
-	t := &trail{asked: asked, commits: map[string]*source.Commit{}, edited: map[propagate.ID]string{}, kinds: kindNames{}, objects: map[propagate.ID]*objectTrail{}}
+	t := newTrail()
+	t.asked = asked
 	commits, err := l.commits("", head)
 	if err != nil {
 		return nil, propagate.State{}, err
@@ -66,12 +74,36 @@ func (t *trail) step(c *source.Commit, before, after *propagate.State) {
 	if after.Snapshot != before.Snapshot {
 		t.documents(c, before.Snapshot, after.Snapshot)
 	}
-	for id, o := range t.objects {
-		if happened := propagate.HappenedTo(id, before, after); len(happened) > 0 {
-			o.add(c, happened)
+	t.happenings = t.happened(before, after)
+	for i := 0; i < len(t.happenings); {
+		j := i
+		for j < len(t.happenings) && t.happenings[j].Object == t.happenings[i].Object {
+			j++
 		}
+		t.object(t.happenings[i].Object).add(c, t.happenings[i:j])
+		i = j
 	}
 }
+
+func (t *trail) happened(before, after *propagate.State) []propagate.Happening {
+	if t.asked == (resource{}) {
+		return propagate.Happened(before, after)
+	}
+	var all []propagate.Happening
+	for _, id := range slices.SortedFunc(maps.Keys(t.objects), byKey) {
+		all = append(all, propagate.HappenedTo(id, before, after)...)
+	}
+	return all
+}
+
+func (t *trail) object(id propagate.ID) *objectTrail {
+	if t.objects[id] == nil {
+		t.objects[id] = &objectTrail{waiting: map[string][]string{}, held: map[string]string{}}
+	}
+	return t.objects[id]
+}
+
+func byKey(a, b propagate.ID) int { return cmp.Compare(a.Key(), b.Key()) }
 
 // documents notes what a commit edits, and the objects that come up.
 func (t *trail) documents(c *source.Commit, before, after *propagate.Snapshot) {
@@ -88,8 +120,8 @@ func (t *trail) documents(c *source.Commit, before, after *propagate.Snapshot) {
 		}
 	}
 	for d := range ordered.Diff(was, after.Templates) {
-		if d.Has && t.objects[d.After.ID] == nil && t.asked.is(d.After.ID, t.kinds) {
-			t.objects[d.After.ID] = &objectTrail{waiting: map[string][]string{}, held: map[string]string{}}
+		if d.Has && t.asked.is(d.After.ID, t.kinds) {
+			t.object(d.After.ID)
 		}
 	}
 }
@@ -122,7 +154,7 @@ func (o *objectTrail) add(c *source.Commit, happened []propagate.Happening) {
 // preferred to those that were.
 func (t *trail) found(state *propagate.State) (propagate.ID, error) {
 	var present, past []propagate.ID
-	for _, id := range slices.SortedFunc(maps.Keys(t.objects), func(a, b propagate.ID) int { return cmp.Compare(a.Key(), b.Key()) }) {
+	for _, id := range slices.SortedFunc(maps.Keys(t.objects), byKey) {
 		past = append(past, id)
 		if state.Snapshot.Templates.At(id.Key()) != nil || state.Bindings.At(id.Key()) != nil {
 			present = append(present, id)
