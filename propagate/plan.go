@@ -99,6 +99,27 @@ type planner struct {
 	base, head *State
 	cells      []Cell
 	findings   []Finding
+
+	leftOf *Binding // the one that left was asked about last
+	gone   []Because
+}
+
+// left points at the clusters of a binding that are not in the fleet any more.
+// Each of its cells asks, so the answer is kept.
+func (p *planner) left(b *Binding) []Because {
+	switch b {
+	case nil:
+		return nil
+	case p.leftOf:
+		return p.gone
+	}
+	p.leftOf, p.gone = b, nil
+	for _, target := range b.Targets {
+		if _, stays := p.head.snapshot().Clusters.Get(target.Name); !stays {
+			p.gone = append(p.gone, Because{"cluster-left", p.base.snapshot().Clusters.At(target.Name).Origin})
+		}
+	}
+	return p.gone
 }
 
 // standingHolds lists what was held before and still is, though nothing about
@@ -396,13 +417,7 @@ func (p *planner) whyChanged(before, after *Binding, was, is *Work) []Because {
 	if script := interpreted(before, after, was, is); script != nil {
 		why = append(why, Because{"interpreter", script.origin})
 	}
-	if before != nil {
-		for _, target := range before.Targets {
-			if _, stays := p.head.snapshot().Clusters.Get(target.Name); !stays {
-				why = append(why, Because{"cluster-left", p.base.snapshot().Clusters.At(target.Name).Origin})
-			}
-		}
-	}
+	why = append(why, p.left(before)...)
 	if before != nil && !after.evicts(is.Cluster) {
 		for _, e := range after.Evictions {
 			if c := p.head.snapshot().Clusters.At(e.Cluster); !before.Evicts(e.Cluster) && c != nil {
