@@ -40,7 +40,7 @@ func (c Cluster) Taint(t corev1.Taint) error {
 	if t.Value != "" {
 		fields = append(fields, Field{"value", t.Value})
 	}
-	return c.Append(append(fields, Field{"effect", string(t.Effect)}), "spec", "taints")
+	return c.Append([]any{append(fields, Field{"effect", string(t.Effect)})}, "spec", "taints")
 }
 
 // Untaint removes the taints with a key: those of an effect, or all when it is

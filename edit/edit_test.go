@@ -101,7 +101,7 @@ func execute(f *edit.File, words []string) error {
 	case "hold-only":
 		return p.HoldOnly(args...)
 	case "note":
-		return p.Note(args[0], fleetv1alpha1.Hold{By: "ann <ann@example.com>", Reason: strings.Join(args[2:], " "), Until: args[1]})
+		return p.Note(fleetv1alpha1.Hold{By: "ann <ann@example.com>", Reason: strings.Join(args[2:], " "), Until: args[1]}, strings.Split(args[0], ",")...)
 	case "forget":
 		return p.Forget(args...)
 	case "activate":

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
@@ -19,13 +20,14 @@ import (
 
 // File is the text of a manifest while it is edited.
 type File struct {
-	name string
-	text []byte
+	name  string
+	text  []byte
+	split []*part // of the text, once it is asked for
 }
 
 // Read takes a manifest: documents of YAML, or JSON when its name says so.
 func Read(name string, text []byte) (*File, error) {
-	f := &File{name, bytes.Clone(text)}
+	f := &File{name: name, text: bytes.Clone(text)}
 	for _, p := range f.parts() {
 		if _, err := p.decode(); err != nil {
 			return nil, err
@@ -173,13 +175,26 @@ type part struct {
 	first int // the line that it begins on
 	json  bool
 
+	// What is known of it once it is asked for. Nobody alters it.
 	starts []int // of its lines, as the parser counts them
+	root   func() (*yamlv3.Node, error)
+	value  func() (any, error)
 }
 
 var byteOrderMark = []byte{0xef, 0xbb, 0xbf}
 
 // parts divides a file at its document markers.
 func (f *File) parts() []*part {
+	if f.split == nil {
+		f.split = f.divide()
+		for _, p := range f.split {
+			p.root, p.value = sync.OnceValues(p.readNodes), sync.OnceValues(p.readValue)
+		}
+	}
+	return f.split
+}
+
+func (f *File) divide() []*part {
 	begin := 0
 	if bytes.HasPrefix(f.text, byteOrderMark) {
 		begin = len(byteOrderMark)
@@ -214,7 +229,12 @@ func (f *File) parts() []*part {
 }
 
 // parse gives the document's nodes, nil when it is empty.
-func (p *part) parse() (*yamlv3.Node, error) {
+func (p *part) parse() (*yamlv3.Node, error) { return p.root() }
+
+// decode gives the document's value, as whoever reads the fleet sees it.
+func (p *part) decode() (any, error) { return p.value() }
+
+func (p *part) readNodes() (*yamlv3.Node, error) {
 	text := p.text
 	if p.json {
 		// JSON may be indented with tabs, YAML may not; the places are the same.
@@ -235,8 +255,7 @@ func (p *part) parse() (*yamlv3.Node, error) {
 	return &n, nil
 }
 
-// decode gives the document's value, as whoever reads the fleet sees it.
-func (p *part) decode() (any, error) {
+func (p *part) readValue() (any, error) {
 	raw := p.text
 	if _, err := p.parse(); err != nil {
 		return nil, err
@@ -290,7 +309,7 @@ func (o *Object) apply(p *part, want any, cuts ...cut) error {
 	text.Write(p.text[at:])
 	text.Write(o.file.text[p.start+len(p.text):])
 
-	edited := &File{o.file.name, text.Bytes()}
+	edited := &File{name: o.file.name, text: text.Bytes()}
 	before, after := o.file.parts(), edited.parts()
 	if len(before) != len(after) {
 		return o.layout(p)
@@ -304,7 +323,7 @@ func (o *Object) apply(p *part, want any, cuts ...cut) error {
 			return o.layout(p)
 		}
 	}
-	o.file.text = edited.text
+	*o.file = *edited
 	return nil
 }
 

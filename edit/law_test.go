@@ -37,7 +37,6 @@ func TestLawEverythingElseStays(t *testing.T) {
 		rest := without(t, d.name, f.Text())
 		everywhere, want := p.Suspended()
 		notes := map[string]bool{}
-		_ = yaml.Unmarshal([]byte(fmt.Sprint(p.Get("metadata", "annotations", fleetv1alpha1.AnnotationHolds))), &map[string]any{})
 		if text, ok := p.Get("metadata", "annotations", fleetv1alpha1.AnnotationHolds).(string); ok {
 			var old map[string]any
 			if err := yaml.Unmarshal([]byte(text), &old); err != nil {
@@ -49,19 +48,22 @@ func TestLawEverythingElseStays(t *testing.T) {
 		}
 		for i := range rapid.IntRange(1, 5).Draw(t, "edits") {
 			before := string(f.Text())
-			name := rapid.SampledFrom(clusterNames).Draw(t, "cluster")
+			names := rapid.SliceOfNDistinct(rapid.SampledFrom(clusterNames), 1, 4, rapid.ID).Draw(t, "clusters")
 			verb := rapid.SampledFrom([]string{"suspend", "suspend", "resume", "resume", "all", "only", "note", "note", "forget", "activate"}).Draw(t, "verb")
 			switch verb {
 			case "suspend":
 				if everywhere {
 					continue
 				}
-				if err = p.Suspend(name); !slices.Contains(want, name) {
-					want = append(want, name)
+				err = p.Suspend(names...)
+				for _, name := range names {
+					if !slices.Contains(want, name) {
+						want = append(want, name)
+					}
 				}
 			case "resume":
-				err = p.Resume(name)
-				want = slices.DeleteFunc(want, func(n string) bool { return n == name })
+				err = p.Resume(names...)
+				want = slices.DeleteFunc(want, func(name string) bool { return slices.Contains(names, name) })
 			case "all":
 				everywhere, want = true, nil
 				err = p.SuspendAll()
@@ -69,20 +71,24 @@ func TestLawEverythingElseStays(t *testing.T) {
 				if !everywhere {
 					continue
 				}
-				everywhere, want = false, []string{name}
-				err = p.HoldOnly(name)
+				everywhere, want = false, names
+				err = p.HoldOnly(names...)
 			case "note":
-				notes[name] = true
-				err = p.Note(name, fleetv1alpha1.Hold{By: "ann", Reason: rapid.SampledFrom(scalars).Draw(t, "reason")})
+				for _, name := range names {
+					notes[name] = true
+				}
+				err = p.Note(fleetv1alpha1.Hold{By: "ann", Reason: rapid.SampledFrom(scalars).Draw(t, "reason")}, names...)
 			case "forget":
-				delete(notes, name)
-				err = p.Forget(name)
+				for _, name := range names {
+					delete(notes, name)
+				}
+				err = p.Forget(names...)
 			case "activate":
 				err = p.Activate(rapid.SampledFrom(scalars).Draw(t, "value"))
 			}
 			after := string(f.Text())
 			told := func() string {
-				return fmt.Sprintf("edit %d: %s %s\nbefore\n%s\nafter\n%s", i, verb, name, visible(before), visible(after))
+				return fmt.Sprintf("edit %d: %s %s\nbefore\n%s\nafter\n%s", i, verb, names, visible(before), visible(after))
 			}
 			if err != nil {
 				t.Fatalf("%v\n%s", err, told())
@@ -132,7 +138,7 @@ func TestLawDamagedText(t *testing.T) {
 		p := edit.Policy{Object: o}
 		rest := without(t, d.name, f.Text())
 		for _, change := range []func() error{
-			func() error { return p.Suspend("us-1") }, func() error { return p.Note("us-1", fleetv1alpha1.Hold{Reason: "soak"}) },
+			func() error { return p.Suspend("us-1") }, func() error { return p.Note(fleetv1alpha1.Hold{Reason: "soak"}, "us-1") },
 			func() error { return p.Resume("eu-1") }, func() error { return p.Forget("eu-1") }, p.SuspendAll, p.ResumeAll,
 		} {
 			_ = change() // it may refuse

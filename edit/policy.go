@@ -39,16 +39,13 @@ func (p Policy) Suspended() (everywhere bool, clusters []string) {
 func (p Policy) Suspend(clusters ...string) error {
 	_, named := p.spelling()
 	_, held := p.Suspended()
+	var added []any
 	for _, name := range clusters {
-		if slices.Contains(held, name) {
-			continue
-		}
-		held = append(held, name)
-		if err := p.Append(name, "spec", "suspension", named, "clusterNames"); err != nil {
-			return err
+		if !slices.Contains(held, name) {
+			held, added = append(held, name), append(added, name)
 		}
 	}
-	return nil
+	return p.Append(added, "spec", "suspension", named, "clusterNames")
 }
 
 // SuspendAll holds every cluster. A list of names cannot stand beside that.
@@ -65,16 +62,13 @@ func (p Policy) SuspendAll() error {
 func (p Policy) Resume(clusters ...string) error {
 	_, named := p.spelling()
 	list, _ := p.Get("spec", "suspension", named, "clusterNames").([]any)
-	for i := len(list) - 1; i >= 0; i-- {
-		name, _ := list[i].(string)
-		if !slices.Contains(clusters, name) {
-			continue
-		}
-		if err := p.Remove("spec", "suspension", named, "clusterNames", itoa(i)); err != nil {
-			return err
+	var places []string
+	for i, item := range list {
+		if name, _ := item.(string); slices.Contains(clusters, name) {
+			places = append(places, itoa(i))
 		}
 	}
-	return nil
+	return p.RemoveEach(places, "spec", "suspension", named, "clusterNames")
 }
 
 // ResumeAll lifts the suspension.
@@ -94,34 +88,34 @@ func (p Policy) Activate(value string) error {
 	return p.Set(value, "metadata", "annotations", fleetv1alpha1.AnnotationActivate)
 }
 
-// Note writes down who holds a cluster, why and until when, one line for each.
-func (p Policy) Note(cluster string, h fleetv1alpha1.Hold) error {
+// Note writes down who holds clusters, why and until when, one line for each.
+func (p Policy) Note(h fleetv1alpha1.Hold, clusters ...string) error {
 	entry := Inline{}
 	for _, f := range []Field{{"by", h.By}, {"reason", h.Reason}, {"until", h.Until}, {"ticket", h.Ticket}} {
 		if f.Value != "" {
 			entry = append(entry, f)
 		}
 	}
-	return p.notes(func(notes *Object) error { return notes.Set(entry, cluster) })
+	lines := make(Fields, len(clusters))
+	for i, name := range clusters {
+		lines[i] = Field{name, entry}
+	}
+	return p.notes(func(notes *Object) error { return notes.SetEach(lines) })
 }
 
 // Forget drops the notes about clusters.
 func (p Policy) Forget(clusters ...string) error {
-	left, _ := p.noted()
-	for _, name := range clusters {
-		delete(left, name)
+	noted, _ := p.noted()
+	left := len(noted)
+	for name := range noted {
+		if slices.Contains(clusters, name) {
+			left--
+		}
 	}
-	if len(left) == 0 {
+	if left == 0 {
 		return p.ForgetAll()
 	}
-	return p.notes(func(notes *Object) error {
-		for _, name := range clusters {
-			if err := notes.Remove(name); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return p.notes(func(notes *Object) error { return notes.RemoveEach(clusters) })
 }
 
 // ForgetAll drops all notes.

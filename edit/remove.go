@@ -42,6 +42,65 @@ func (o *Object) Remove(path ...string) error {
 	return o.apply(w.part, want, cuts...)
 }
 
+// RemoveEach takes several entries out of the map or list at a path, as Remove
+// does one by one.
+func (o *Object) RemoveEach(steps []string, path ...string) error {
+	w, err := o.walk(path)
+	if err != nil || len(w.missing) > 0 {
+		return err
+	}
+	n := w.last()
+	steps = slices.DeleteFunc(slices.Clone(steps), func(step string) bool {
+		next, err := w.step(n, append(slices.Clone(w.path), step))
+		return err == nil && next == nil
+	})
+	// Of a list the last go first, so that the numbers of the others stay.
+	if n.Kind == yamlv3.SequenceNode {
+		slices.SortFunc(steps, func(a, b string) int { return number(b) - number(a) })
+	}
+	if n.Style&yamlv3.FlowStyle == 0 && len(steps) < size(n) && o.takeOutEach(w, steps) == nil {
+		return nil
+	}
+	for _, step := range steps {
+		if err := o.Remove(append(slices.Clone(path), step)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeOutEach cuts entries of the last node of the way out at once.
+func (o *Object) takeOutEach(w *walk, steps []string) error {
+	whole, err := w.decode()
+	if err != nil {
+		return err
+	}
+	var cuts []cut
+	for _, step := range steps {
+		one := *w
+		one.path = append(slices.Clone(w.path), step)
+		next, err := w.step(w.last(), one.path)
+		if err != nil {
+			return err
+		}
+		one.nodes = append(slices.Clone(w.nodes), next)
+		found, ok := one.takeOut()
+		if !ok || anchored(next) {
+			return o.layout(w.part)
+		}
+		whole, cuts = without(whole, one.path), append(cuts, found...)
+	}
+	return o.apply(w.part, whole, cuts...)
+}
+
+func number(step string) int {
+	n, err := strconv.Atoi(step)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
 // size counts the entries of a mapping or the items of a sequence.
 func size(n *yamlv3.Node) int {
 	if n.Kind == yamlv3.MappingNode {

@@ -38,26 +38,103 @@ func (o *Object) Set(v any, path ...string) error {
 	return o.apply(w.part, want, cuts...)
 }
 
-// Append adds an item to the list at a path, and makes the list when there is
+// Append adds items to the list at a path, and makes the list when there is
 // none.
-func (o *Object) Append(v any, path ...string) error {
+func (o *Object) Append(items []any, path ...string) error {
 	old, _ := o.Get(path...).([]any)
-	if len(old) == 0 {
-		return o.Set([]any{v}, path...)
+	switch {
+	case len(items) == 0:
+		return nil
+	case len(old) == 0:
+		return o.Set(items, path...)
 	}
-	w, err := o.walk(append(slices.Clone(path), strconv.Itoa(len(old))))
+	w, err := o.walk(path)
 	if err != nil {
 		return err
 	}
-	want, err := w.wanted(plain(v))
+	list := slices.Clone(old)
+	for _, item := range items {
+		list = append(list, plain(item))
+	}
+	if n := w.last(); n.Style&yamlv3.FlowStyle == 0 {
+		want, err := w.wanted(list)
+		if err != nil {
+			return err
+		}
+		last := n.Content[len(n.Content)-1]
+		var lines string
+		for _, item := range items {
+			lines += w.like(last).item(n.Column-1, alike(last, item))
+		}
+		return o.below(w, want, lines)
+	}
+	for i, item := range items {
+		if w, err = o.walk(append(slices.Clone(path), strconv.Itoa(len(old)+i))); err != nil {
+			return err
+		}
+		want, err := w.wanted(plain(item))
+		if err != nil {
+			return err
+		}
+		cuts, err := w.insertFlow(w.last(), "", item)
+		if err != nil {
+			return err
+		}
+		if err := o.apply(w.part, want, cuts...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SetEach sets entries of the mapping at a path, as Set does one by one.
+func (o *Object) SetEach(fields Fields, path ...string) error {
+	old, _ := o.Get(path...).(map[string]any)
+	var missing Fields
+	for _, f := range fields {
+		if _, there := old[f.Name]; !there {
+			missing = append(missing, f)
+			continue
+		}
+		if err := o.Set(f.Value, append(slices.Clone(path), f.Name)...); err != nil {
+			return err
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	w, err := o.walk(path)
 	if err != nil {
 		return err
 	}
-	cuts, err := w.insert("", v)
+	n := w.last()
+	if len(w.missing) > 0 || n.Kind != yamlv3.MappingNode || len(n.Content) == 0 || isFlow(w.nodes) {
+		first, rest := missing[0], missing[1:]
+		if err := o.Set(first.Value, append(slices.Clone(path), first.Name)...); err != nil {
+			return err
+		}
+		return o.SetEach(rest, path...)
+	}
+	whole, err := w.decode()
 	if err != nil {
 		return err
 	}
-	return o.apply(w.part, want, cuts...)
+	var lines string
+	for _, f := range missing {
+		whole = with(whole, append(slices.Clone(w.path), f.Name), plain(f.Value))
+		lines += w.lines(n.Content[0].Column-1, f.Name, f.Value)
+	}
+	return o.below(w, whole, lines)
+}
+
+// below puts lines below the last node of the way, which is a block.
+func (o *Object) below(w *walk, want any, lines string) error {
+	n := w.last()
+	end := w.end(n, w.outer(len(w.nodes)-1))
+	if end < 0 || !w.rest(end) {
+		return w.wrong(n, w.path, "is laid out in a way that is not understood; edit it by hand")
+	}
+	return o.apply(w.part, want, w.lineAfter(end, lines))
 }
 
 // walk is a way into a document, as far as it goes.
@@ -296,11 +373,13 @@ func (w *walk) lineAfter(at int, lines string) cut {
 	return cut{after, after, w.newline + lines}
 }
 
-// insert adds an entry to the last node of the way, or an item when key is "".
+// insert adds an entry to the last node of the way.
 func (w *walk) insert(key string, v any) ([]cut, error) {
 	n := w.last()
 	switch {
-	case n.Kind == yamlv3.ScalarNode, len(n.Content) == 0 && !isFlow(w.nodes[:len(w.nodes)-1]) && key != "" && !w.json:
+	case n.Kind == yamlv3.SequenceNode:
+		return nil, w.wrong(n, w.path, "is a list, no map")
+	case n.Kind == yamlv3.ScalarNode, len(n.Content) == 0 && !isFlow(w.nodes[:len(w.nodes)-1]) && !w.json:
 		// Null, or empty brackets: they make room for it.
 		return w.replace(Fields{{key, v}})
 	case n.Style&yamlv3.FlowStyle != 0:
@@ -310,11 +389,7 @@ func (w *walk) insert(key string, v any) ([]cut, error) {
 	if end < 0 || !w.rest(end) {
 		return nil, w.wrong(n, w.path, "is laid out in a way that is not understood; edit it by hand")
 	}
-	if key != "" {
-		return []cut{w.lineAfter(end, w.lines(n.Content[0].Column-1, key, v))}, nil
-	}
-	last := n.Content[len(n.Content)-1]
-	return []cut{w.lineAfter(end, w.like(last).item(n.Column-1, alike(last, v)))}, nil
+	return []cut{w.lineAfter(end, w.lines(n.Content[0].Column-1, key, v))}, nil
 }
 
 // like is the style with the quotes of a neighbour.

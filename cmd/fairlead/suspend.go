@@ -190,15 +190,8 @@ func (f *suspendFlags) hold(d *desk, p *policy, hold fleetv1alpha1.Hold) (change
 
 // note writes the same note about clusters, where it is not there yet.
 func (p *policy) note(hold fleetv1alpha1.Hold, clusters ...string) error {
-	for _, name := range clusters {
-		if p.now.Holds[name] == hold {
-			continue
-		}
-		if err := p.doc.Note(name, hold); err != nil {
-			return err
-		}
-	}
-	return nil
+	others := slices.DeleteFunc(slices.Clone(clusters), func(name string) bool { return p.now.Holds[name] == hold })
+	return p.doc.Note(hold, others...)
 }
 
 func (f *suspendFlags) resume(cmd *cobra.Command, called string) error {
@@ -283,13 +276,9 @@ func (d *desk) name(p *policy, but []string) error {
 		return err
 	}
 	if all, ok := p.now.Holds[fleetv1alpha1.AllClusters]; ok {
-		for _, name := range left {
-			if _, own := p.now.Holds[name]; own {
-				continue
-			}
-			if err := p.doc.Note(name, all); err != nil {
-				return err
-			}
+		others := slices.DeleteFunc(left, func(name string) bool { _, own := p.now.Holds[name]; return own })
+		if err := p.doc.Note(all, others...); err != nil {
+			return err
 		}
 	}
 	return p.doc.Forget(append(slices.Clone(but), fleetv1alpha1.AllClusters)...)
