@@ -41,10 +41,14 @@ func (l *lane) act(m Member, id propagate.ID) (op, note string, failure *Error) 
 	var err error
 	switch want.Verb {
 	case Apply:
-		if known && entry.Digest == want.Digest && entry.Digest != (propagate.Digest{}) {
+		drift := l.drift(id)
+		if known && entry.Digest == want.Digest && entry.Digest != (propagate.Digest{}) && drift == nil {
 			return "", "", nil
 		}
 		op, err = l.apply(m, fleet, id, want, entry)
+		if err == nil && drift != nil {
+			return opRestore, "it " + drift.how, nil
+		}
 	case Delete, Release:
 		if !known {
 			return "", "", nil
@@ -252,7 +256,7 @@ func (a *application) acknowledge(applied Applied) error {
 	if applied.Deleting {
 		return &Error{Reason: Conflict, Err: errDeleting}
 	}
-	a.l.save(a.ref.ID(), &Entry{APIVersion: a.want.APIVersion, UID: applied.UID, Digest: a.want.Digest})
+	a.l.save(a.ref.ID(), &Entry{APIVersion: a.want.APIVersion, UID: applied.UID, Digest: a.want.Digest, Fields: applied.Fields, Version: applied.Version})
 	if a.ref.Kind == "Namespace" && a.ref.Group == "" {
 		a.l.haveNamespace(a.ref.Name)
 	}

@@ -99,6 +99,11 @@ type Entry struct {
 	// Digest was acknowledged by the member. The zero Digest is an intent: the
 	// object may or may not be there.
 	Digest propagate.Digest
+	// Fields are those of the object that were ours when it was acknowledged.
+	Fields Fields
+	// Version is the object's when it was acknowledged, or seen last. It is
+	// not kept: it tells old news from new while the process runs.
+	Version uint64 `json:"-"`
 }
 
 // Options of a Dispatcher. The zero value works.
@@ -110,6 +115,11 @@ type Options struct {
 	// member cannot hold what others need. Default 512.
 	Total   int
 	Backoff Backoff
+	// Watch has the members watched, and what was changed by hand restored.
+	Watch bool
+	// Sweep is how long a watch lasts before everything is looked at again.
+	// Default 10 min.
+	Sweep time.Duration
 	// Log is told of every act and failure, from many goroutines at once.
 	Log func(Event)
 }
@@ -118,7 +128,7 @@ type Options struct {
 type Event struct {
 	Cluster string
 	ID      propagate.ID // zero: of the member as a whole
-	Op      string       // "apply", "adopt", "delete", "release", "list", "contact"
+	Op      string       // "apply", "restore", "delete", "release", "list", "contact", "watch KIND"
 	Note    string       // what is worth saying although it went well
 	Err     error        // an *Error
 	Took    time.Duration
@@ -172,6 +182,9 @@ func New(inventory Inventory, opt Options) *Dispatcher {
 	}
 	if opt.Total <= 0 {
 		opt.Total = 512
+	}
+	if opt.Sweep <= 0 {
+		opt.Sweep = 10 * time.Minute
 	}
 	opt.Backoff = opt.Backoff.withDefaults()
 	d := &Dispatcher{inventory: inventory, opt: opt, lanes: map[string]*lane{}}

@@ -18,6 +18,7 @@ const (
 	Invalid      Reason = "Invalid"      // the member refuses the content; final
 	Forbidden    Reason = "Forbidden"    // our credentials may not; final
 	Unauthorized Reason = "Unauthorized" // our credentials are not accepted; final, of the whole member
+	Contested    Reason = "Contested"    // somebody else keeps writing it; final
 	Unrendered   Reason = "Unrendered"   // there is no manifest to send; final
 	Unreachable  Reason = "Unreachable"  // no answer, or none of a Kubernetes API; of the whole member
 	Throttled    Reason = "Throttled"    // asked to slow down; of the whole member
@@ -35,7 +36,7 @@ func (r Reason) Error() string { return string(r) }
 // final reports whether waiting cannot mend it.
 func (r Reason) final() bool {
 	switch r {
-	case Foreign, Invalid, Forbidden, Unauthorized, Unrendered:
+	case Foreign, Invalid, Forbidden, Unauthorized, Unrendered, Contested:
 		return true
 	}
 	return false

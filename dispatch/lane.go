@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/fairlead/fairlead/propagate"
 )
 
@@ -33,6 +35,17 @@ type lane struct {
 	loaded    bool
 	contacted bool
 	onlyKnown bool
+
+	// kinds counts the objects that the member holds, vigils are the watches
+	// over them; watchSoon says that the two do not fit.
+	kinds     map[schema.GroupVersionKind]int
+	vigils    map[schema.GroupVersionKind]*vigil
+	watchSoon bool
+	// drifts are objects that are not as they were acknowledged, restores when
+	// they were restored, and late is what was seen while a job was under way.
+	drifts   map[propagate.ID]*drift
+	restores map[propagate.ID]*restored
+	late     map[propagate.ID]Sighting
 
 	jobs    map[propagate.ID]*job
 	ready   [stages]jobs
@@ -101,8 +114,13 @@ func (q jobs) Less(i, j int) bool {
 func newLane(d *Dispatcher, cluster string) *lane {
 	l := &lane{
 		d: d, cluster: cluster, fresh: true, limit: 1,
-		jobs:  map[propagate.ID]*job{},
-		notes: map[propagate.ID]string{},
+		jobs:     map[propagate.ID]*job{},
+		notes:    map[propagate.ID]string{},
+		kinds:    map[schema.GroupVersionKind]int{},
+		vigils:   map[schema.GroupVersionKind]*vigil{},
+		drifts:   map[propagate.ID]*drift{},
+		restores: map[propagate.ID]*restored{},
+		late:     map[propagate.ID]Sighting{},
 	}
 	l.landed = sync.NewCond(&l.mu)
 	return l
@@ -116,6 +134,8 @@ func (l *lane) setMember(m Member) {
 		return
 	}
 	l.member = m
+	l.unwatch()
+	l.watchSoon = true
 	l.limit, l.failures, l.err, l.resume = 1, 0, nil, time.Time{}
 	l.epoch++
 	l.round, l.namespaces.have = nil, nil
@@ -140,12 +160,10 @@ func (l *lane) load() error {
 	if known == nil {
 		known = map[propagate.ID]Entry{}
 	}
-	l.known, l.loaded = known, true
-	for _, e := range known {
-		if e.UID != "" {
-			l.contacted = true
-			break
-		}
+	l.known, l.loaded = map[propagate.ID]Entry{}, true
+	for id, e := range known {
+		l.know(id, &e)
+		l.contacted = l.contacted || e.UID != ""
 	}
 	return nil
 }
@@ -198,8 +216,11 @@ func (l *lane) sync(fleet Fleet, keys []propagate.ID, intents map[propagate.ID]*
 	}
 	for id, e := range intents {
 		if _, ok := l.known[id]; !ok {
-			l.known[id] = *e
+			l.know(id, e)
 		}
+	}
+	for _, id := range keys {
+		delete(l.restores, id) // what is wanted changed, and with it the fight
 	}
 	l.fleet, l.fresh, l.onlyKnown = fleet, false, opt.OnlyKnown
 	l.level++
@@ -259,7 +280,7 @@ func (l *lane) settled(id propagate.ID, want Desire) bool {
 	e, ok := l.known[id]
 	switch want.Verb {
 	case Apply:
-		return ok && e.Digest == want.Digest && e.Digest != propagate.Digest{}
+		return ok && e.Digest == want.Digest && e.Digest != propagate.Digest{} && l.drifts[id] == nil
 	case Delete, Release:
 		// What was never intended was never sent.
 		return !ok
@@ -304,6 +325,10 @@ func (l *lane) pump() {
 			go l.contact(l.member, l.fleet, l.level, l.epoch)
 		}
 		return
+	}
+	if l.watchSoon {
+		l.watchSoon = false
+		l.watchKinds()
 	}
 	l.wakeWaiting()
 	for limit := min(l.limit, l.d.share()); l.flying < limit; {
@@ -388,6 +413,9 @@ func (l *lane) work(m Member, j *job) {
 	if op != "" || err != nil {
 		l.d.log(Event{Cluster: l.cluster, ID: j.id, Op: op, Note: note, Err: asError(err), Took: time.Since(began)})
 	}
+	if op == opRestore {
+		note = "" // it was news, and is over
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.flying--
@@ -414,6 +442,10 @@ func (l *lane) finish(j *job, note string, err *Error) {
 		delete(l.notes, j.id)
 		if note != "" {
 			l.notes[j.id] = note
+		}
+		if s, ok := l.late[j.id]; ok {
+			delete(l.late, j.id)
+			l.judge(s)
 		}
 		if j.again {
 			l.enqueue(j.id)
@@ -513,11 +545,10 @@ func (l *lane) save(id propagate.ID, e *Entry) {
 	if l.dry() {
 		return
 	}
-	if e == nil {
-		delete(l.known, id)
-	} else {
-		l.known[id] = *e
+	if e != nil {
+		delete(l.drifts, id)
 	}
+	l.know(id, e)
 	l.d.saver.put(l.cluster, id, e)
 }
 
@@ -607,7 +638,7 @@ func (l *lane) contact(m Member, fleet Fleet, level, epoch int) {
 	}
 	l.well(epoch)
 	for id, e := range ours {
-		l.known[id] = e
+		l.know(id, &e)
 		if !l.dry() {
 			l.d.saver.put(l.cluster, id, &e)
 		}
@@ -644,7 +675,7 @@ func (l *lane) intend() error {
 		want := l.fleet.Desire(l.cluster, id)
 		if _, ok := l.known[id]; !ok && want.Verb == Apply {
 			changed[id] = &Entry{APIVersion: want.APIVersion}
-			l.known[id] = *changed[id]
+			l.know(id, changed[id])
 		}
 	}
 	if len(changed) == 0 {

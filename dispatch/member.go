@@ -77,6 +77,9 @@ type Applied struct {
 	UID      types.UID
 	Created  bool
 	Deleting bool // it is on its way out, and so is what was applied
+	// Fields and Version of the object as it is now; zero where not known.
+	Fields  Fields
+	Version uint64
 	// Managers are those of an object that was not created and whose UID was
 	// not given.
 	Managers []metav1.ManagedFieldsEntry

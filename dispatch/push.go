@@ -175,8 +175,25 @@ func (p *push) at(ctx context.Context, ref Ref) (string, error) {
 	return e.path(ref.GroupVersion(), ref.Namespace, url.PathEscape(ref.Name)), nil
 }
 
-// decode reads the object of an answer, or says why there is none.
+// appliedObject is what Apply reads of an answer.
+type appliedObject struct {
+	Kind     string `json:"kind"`
+	Metadata struct {
+		partialMeta
+		ManagedFields []manager `json:"managedFields"`
+	} `json:"metadata"`
+}
+
+// decode reads the metadata of an answer's object, or says why there is none.
 func (p *push) decode(ref Ref, a answer) (*partial, error) {
+	o, err := decodeAs[partial](p, ref, a)
+	if err == nil && o.Kind == "" {
+		return nil, notKubernetes(a.status)
+	}
+	return o, err
+}
+
+func decodeAs[T any](p *push, ref Ref, a answer) (*T, error) {
 	if a.status != http.StatusOK && a.status != http.StatusCreated && a.status != http.StatusAccepted {
 		err := refusal(a.status, a.header, a.body, ref.Kind == "Secret" && ref.Group == "")
 		if err.Reason == NotServed {
@@ -185,8 +202,8 @@ func (p *push) decode(ref Ref, a answer) (*partial, error) {
 		}
 		return nil, err
 	}
-	var o partial
-	if err := json.Unmarshal(a.body, &o); err != nil || o.Kind == "" {
+	var o T
+	if err := json.Unmarshal(a.body, &o); err != nil {
 		return nil, notKubernetes(a.status)
 	}
 	return &o, nil
@@ -220,17 +237,19 @@ func (p *push) Apply(ctx context.Context, manifest map[string]any, opt ApplyOpti
 	if err != nil {
 		return Applied{}, err
 	}
-	o, err := p.decode(ref, a)
+	o, err := decodeAs[appliedObject](p, ref, a)
 	if err != nil {
 		return Applied{}, err
 	}
-	if o.Metadata.UID == "" {
+	if o.Metadata.UID == "" || o.Kind == "" {
 		return Applied{}, notKubernetes(a.status)
 	}
 	applied := Applied{
 		UID:      o.Metadata.UID,
 		Created:  a.status == http.StatusCreated,
 		Deleting: o.Metadata.DeletionTimestamp != nil,
+		Fields:   owned(o.Metadata.ManagedFields),
+		Version:  versionOf(o.Metadata.ResourceVersion),
 	}
 	if !applied.Created && opt.UID == "" {
 		var m managers

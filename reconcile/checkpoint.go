@@ -230,6 +230,8 @@ type inventoryRecord struct {
 	APIVersion string           `json:"apiVersion"`
 	UID        types.UID        `json:"uid,omitempty"`
 	Digest     propagate.Digest `json:"digest"`
+	Fields     dispatch.Fields  `json:"fields,omitempty"`
+	Version    uint64           `json:"-"`
 }
 
 // Inventory is the checkpoint as dispatch keeps its books in it.

@@ -71,6 +71,10 @@ func open(file string) (db *bbolt.DB, err error) {
 	default:
 		return nil, fmt.Errorf("%s is %w: %w", file, errDamaged, err)
 	}
+	if err := guarded(func() error { return db.View(whole) }); err != nil {
+		db.Close()
+		return nil, fmt.Errorf("%s is %w: %w", file, errDamaged, err)
+	}
 	err = guarded(func() error {
 		return db.Update(func(tx *bbolt.Tx) error {
 			for _, name := range [][]byte{bucketMeta, bucketBindings, bucketDeparted, bucketLeft, bucketInventory} {
@@ -86,6 +90,21 @@ func open(file string) (db *bbolt.DB, err error) {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return db, nil
+}
+
+// whole reads every page that is in use, in this goroutine, where a page that
+// makes no sense can be caught.
+func whole(tx *bbolt.Tx) error {
+	var walk func(b *bbolt.Bucket) error
+	walk = func(b *bbolt.Bucket) error {
+		return b.ForEach(func(key, value []byte) error {
+			if value == nil {
+				return walk(b.Bucket(key))
+			}
+			return nil
+		})
+	}
+	return tx.ForEach(func(_ []byte, b *bbolt.Bucket) error { return walk(b) })
 }
 
 // guarded turns what a broken file makes of the database that reads it into

@@ -32,6 +32,10 @@ type Options struct {
 	// for what is acknowledged. Default 10 min.
 	Reexamine time.Duration
 	Timeout   time.Duration // of Once; default 2 min
+	// Watch has the members watched, and what is changed there by hand brought
+	// back; Sweep is how often everything is looked at besides, default 10 min.
+	Watch bool
+	Sweep time.Duration
 	// Steady is how long a member must have been ready, or not, before that is
 	// believed under the gate Failover. Default 30 s.
 	Steady time.Duration
@@ -150,7 +154,7 @@ func Open(ctx context.Context, opt Options) (*Loop, error) {
 		l.checkpoint.Close()
 		return nil, err
 	}
-	l.dispatcher = dispatch.New(l.checkpoint.Inventory(), dispatch.Options{Log: l.acted})
+	l.dispatcher = dispatch.New(l.checkpoint.Inventory(), dispatch.Options{Log: l.acted, Watch: opt.Watch && !opt.DryRun, Sweep: opt.Sweep})
 	l.keepEvents()
 	return l, nil
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/propagate"
@@ -127,6 +128,13 @@ func cause(err error, text string) string {
 // acted passes on what dispatch does. Failures are told by outcomes, once; an
 // act that goes well ends them, and one that comes again is told again.
 func (l *Loop) acted(e dispatch.Event) {
+	if watching := strings.HasPrefix(e.Op, "watch "); watching && e.Err != nil {
+		// A member that is away is told by its outcome, and watched when it is back.
+		if errors.Is(e.Err, dispatch.Forbidden) || errors.Is(e.Err, dispatch.NotServed) {
+			l.once(e.Op+" on "+e.Cluster, fmt.Errorf("%s: cannot %s, so what is changed by hand is not noticed: %w", e.Cluster, e.Op, e.Err))
+		}
+		return
+	}
 	if e.Err != nil || e.ID == (propagate.ID{}) {
 		return
 	}

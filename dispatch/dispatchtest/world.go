@@ -45,6 +45,7 @@ type world struct {
 	docs      []map[string]any
 	client    dynamic.Interface
 	reader    *dispatch.Reader
+	watch     bool // the dispatcher watches its members
 }
 
 var worlds atomic.Int64
@@ -80,7 +81,7 @@ func newWorld(t *testing.T, cfg *rest.Config) *world {
 // restart is the process ending and another beginning on the same inventory.
 func (w *world) restart() {
 	w.close()
-	w.d = dispatch.New(w.inventory, dispatch.Options{Backoff: dispatch.Backoff{Base: 50 * time.Millisecond, Max: time.Second}})
+	w.d = dispatch.New(w.inventory, dispatch.Options{Backoff: dispatch.Backoff{Base: 50 * time.Millisecond, Max: time.Second}, Watch: w.watch})
 	w.d.SetMember(cluster, w.member)
 }
 
@@ -240,7 +241,11 @@ type counter struct {
 
 func (c *counter) RoundTrip(r *http.Request) (*http.Response, error) {
 	c.mu.Lock()
-	c.seen = append(c.seen, r.Method)
+	if method := r.Method; r.URL.Query().Get("watch") == "true" {
+		c.seen = append(c.seen, "WATCH")
+	} else {
+		c.seen = append(c.seen, method)
+	}
 	lose, before := c.lose, c.before
 	c.mu.Unlock()
 	if before != nil {
@@ -279,6 +284,31 @@ func (c *counter) take() string {
 	}
 	return strings.Join(parts, ", ")
 }
+
+// writes compares what was written since the last call; reads and watches do
+// not count.
+func (w *world) writes(want string) {
+	w.t.Helper()
+	w.counter.mu.Lock()
+	w.counter.seen = slices.DeleteFunc(w.counter.seen, func(m string) bool { return m == "GET" || m == "WATCH" })
+	w.counter.mu.Unlock()
+	w.sent(want)
+}
+
+// becomes waits until something holds, for a second and a little more.
+func (w *world) becomes(what string, holds func() bool) {
+	w.t.Helper()
+	began := time.Now()
+	for !holds() {
+		if time.Since(began) > patience {
+			w.t.Fatalf("%s: not within %s", what, patience)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// quiet waits for what might still happen.
+func (w *world) quiet() { time.Sleep(300 * time.Millisecond) }
 
 // only returns the single outcome there must be.
 func (w *world) only(left []dispatch.Outcome) dispatch.Outcome {

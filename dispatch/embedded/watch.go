@@ -84,6 +84,7 @@ func (c *call) watch(w http.ResponseWriter) {
 	}
 	stream := stream{w: w, form: c.form(), k: c.kind}
 	var reached int64
+	matched := map[string]bool{}
 	switch from := query.Get("resourceVersion"); {
 	case from == "" || from == "0" || query.Get("sendInitialEvents") == "true":
 		var objects []*object
@@ -91,6 +92,7 @@ func (c *call) watch(w http.ResponseWriter) {
 		w.Header().Set("Content-Type", "application/json")
 		for _, o := range objects {
 			if match(o) {
+				matched[o.key()] = true
 				stream.send(added, o)
 			}
 		}
@@ -104,7 +106,6 @@ func (c *call) watch(w http.ResponseWriter) {
 		}
 		w.Header().Set("Content-Type", "application/json")
 	}
-	matched := map[string]bool{}
 	for {
 		events, upTo, next, ok := c.s.since(c.groupResource(), reached)
 		if !ok {

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dispatchtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fairlead/fairlead/dispatch"
+)
+
+// watched begins a story with a namespace, works that are there, and a
+// dispatcher that watches them.
+func (w *world) watched(works ...Work) {
+	w.t.Helper()
+	w.watch = true
+	w.restart()
+	w.namespace()
+	w.must(works...)
+	w.quiet()
+	w.counter.take()
+}
+
+func (w *world) colour(o map[string]any) func(string) func() bool {
+	return func(want string) func() bool {
+		return func() bool {
+			live := w.find(o)
+			return live != nil && field(live, "data", "colour") == want
+		}
+	}
+}
+
+// find reads an object that may not be there.
+func (w *world) find(o map[string]any) *unstructured.Unstructured {
+	w.t.Helper()
+	u, err := w.resource(o).Get(context.Background(), ID(o).Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return u
+}
+
+func watchedUpdates(w *world) {
+	o := w.object(settings)
+	w.watched(apply(o))
+	for i := range 20 {
+		next := w.object(strings.Replace(settings, "red", fmt.Sprint("c", i), 1))
+		w.must(apply(next))
+	}
+	w.quiet()
+	w.writes("20 PATCH")
+}
+
+func watchedEdit(w *world) {
+	o := w.object(settings)
+	w.watched(apply(o))
+	began := time.Now()
+	w.edit("kubectl-edit", o, func(u *unstructured.Unstructured) {
+		unstructured.SetNestedField(u.Object, "blue", "data", "colour")
+		unstructured.RemoveNestedField(u.Object, "data", "size")
+	})
+	w.becomes("the colour is ours again", w.colour(o)("red"))
+	if took := time.Since(began); took > 3*time.Second {
+		w.t.Errorf("restored after %s", took)
+	}
+	w.same("size", field(w.live(o), "data", "size"), "small")
+	w.quiet()
+	w.writes("1 PATCH")
+}
+
+func watchedDelete(w *world) {
+	o := w.object(settings)
+	w.watched(apply(o))
+	uid := w.live(o).GetUID()
+	w.remove(o)
+	w.becomes("it is there again", func() bool { live := w.find(o); return live != nil && live.GetUID() != uid })
+	w.quiet()
+	w.writes("2 PATCH") // on the one that was there, and the create
+	if e, _ := w.entry(ID(o)); e.UID != w.live(o).GetUID() {
+		w.t.Errorf("the inventory has %s", e.UID)
+	}
+}
+
+func (w *world) remove(o map[string]any) {
+	w.t.Helper()
+	if err := w.resource(o).Delete(context.Background(), ID(o).Name, metav1.DeleteOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func watchedLabel(w *world) {
+	o := w.object(settings)
+	w.watched(apply(o))
+	w.edit("kubectl-label", o, func(u *unstructured.Unstructured) { u.SetLabels(nil) })
+	w.becomes("it bears our label again", func() bool { return w.live(o).GetLabels()[dispatch.LabelManaged] == "true" })
+	w.quiet()
+	w.writes("1 PATCH")
+}
+
+func watchedOthers(w *world) {
+	o := w.object(web)
+	w.watched(apply(o))
+	w.edit("kubectl-label", o, func(u *unstructured.Unstructured) {
+		labels := u.GetLabels()
+		labels["team"] = "sea"
+		u.SetLabels(labels)
+	})
+	w.edit("kube-controller-manager", o, func(u *unstructured.Unstructured) {
+		unstructured.SetNestedField(u.Object, int64(2), "status", "replicas")
+		unstructured.SetNestedField(u.Object, int64(1), "status", "observedGeneration")
+	}, "status")
+	w.quiet()
+	w.writes("nothing")
+	w.same("team", w.live(o).GetLabels()["team"], "sea")
+}
+
+func watchedAutoscaler(w *world) {
+	o := w.object(web)
+	w.watched(Work{Verb: dispatch.Apply, Object: o, RetainReplicas: true})
+	w.edit("horizontal-pod-autoscaler", o, func(u *unstructured.Unstructured) {
+		unstructured.SetNestedField(u.Object, int64(7), "spec", "replicas")
+	})
+	w.quiet()
+	w.writes("nothing")
+	w.edit("kubectl-edit", o, func(u *unstructured.Unstructured) {
+		containers, _, _ := unstructured.NestedSlice(u.Object, "spec", "template", "spec", "containers")
+		containers[0].(map[string]any)["image"] = "example.com/web:wrong"
+		unstructured.SetNestedSlice(u.Object, containers, "spec", "template", "spec", "containers")
+	})
+	w.becomes("the image is ours again", func() bool { return image(w.live(o)) == "example.com/web:1" })
+	w.same("replicas", field(w.live(o), "spec", "replicas"), int64(7))
+}
+
+func image(u *unstructured.Unstructured) string {
+	containers, _, _ := unstructured.NestedSlice(u.Object, "spec", "template", "spec", "containers")
+	s, _ := containers[0].(map[string]any)["image"].(string)
+	return s
+}
+
+// What is held is neither restored nor made again; when it is released it is.
+func watchedHeld(w *world) {
+	o, other := w.object(settings), w.object(strings.Replace(settings, "name: settings", "name: other", 1))
+	w.watched(apply(o), apply(other))
+	w.must(Work{Verb: dispatch.Hold, Object: o}, Work{Verb: dispatch.Hold, Object: other})
+	w.edit("kubectl-edit", o, func(u *unstructured.Unstructured) { unstructured.SetNestedField(u.Object, "blue", "data", "colour") })
+	w.remove(other)
+	w.quiet()
+	w.writes("nothing")
+	w.gone(other)
+	w.must(apply(o), apply(other))
+	w.same("colour", field(w.live(o), "data", "colour"), "red")
+	w.same("the other's colour", field(w.live(other), "data", "colour"), "red")
+}
+
+func watchedLater(w *world) {
+	o, other := w.object(settings), w.object(strings.Replace(settings, "name: settings", "name: other", 1))
+	w.watched(apply(o), apply(other))
+	w.close()
+	w.d = nil
+	w.edit("kubectl-edit", o, func(u *unstructured.Unstructured) { unstructured.SetNestedField(u.Object, "blue", "data", "colour") })
+	w.remove(other)
+	w.restart()
+	w.must(apply(o), apply(other))
+	w.becomes("the colour is ours again", w.colour(o)("red"))
+	w.becomes("the other is there again", w.colour(other)("red"))
+	w.counter.take()
+	w.restart() // and a process that finds all as it left it writes nothing
+	w.must(apply(o), apply(other))
+	w.quiet()
+	w.writes("nothing")
+}
+
+func watchedFight(w *world) {
+	o := w.object(settings)
+	w.watched(apply(o))
+	rounds := 0
+	for ; rounds < 20 && len(w.d.Outcomes()) == 0; rounds++ {
+		w.edit("stubborn-operator", o, func(u *unstructured.Unstructured) {
+			unstructured.SetNestedField(u.Object, fmt.Sprint("blue", rounds), "data", "colour")
+		})
+		w.becomes("it is restored, or given up", func() bool { return w.colour(o)("red")() || len(w.d.Outcomes()) > 0 })
+	}
+	left := w.only(w.d.Outcomes())
+	if !errors.Is(left.Err, dispatch.Contested) || !left.Final {
+		w.t.Fatalf("left: %v", left.Err)
+	}
+	for _, who := range []string{"stubborn-operator", dispatch.Manager} {
+		if !strings.Contains(left.Err.Error(), who) {
+			w.t.Errorf("%v does not name %s", left.Err, who)
+		}
+	}
+	if rounds != 6 {
+		w.t.Errorf("given up after %d edits, want 6", rounds)
+	}
+	w.writes("5 PATCH")
+	w.quiet()
+	w.writes("nothing")
+	w.must(apply(w.object(strings.Replace(settings, "red", "green", 1)))) // another content is another try
+	w.same("colour", field(w.live(o), "data", "colour"), "green")
+}

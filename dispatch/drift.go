@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fairlead/fairlead/propagate"
+)
+
+// opRestore is what an event calls an apply that undoes what somebody did.
+const opRestore = "restore"
+
+const (
+	// fightTime and fightLimit say when a field fight is one: that many
+	// restorations of one object in that time, and it is left to the other.
+	fightTime  = 10 * time.Minute
+	fightLimit = 5
+)
+
+// vigil is the watch over one kind on one member.
+type vigil struct{ end context.CancelFunc }
+
+// drift is an object that is not as it was acknowledged.
+type drift struct{ how string }
+
+// restored are the times at which an object was restored, and why.
+type restored struct{ times []time.Time }
+
+// drift is how an object differs from what was acknowledged; nil when it is
+// not known to.
+func (l *lane) drift(id propagate.ID) *drift {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.drifts[id]
+}
+
+// watchKinds begins to watch the kinds that the member holds objects of, and
+// ceases to watch others. The lock is held.
+func (l *lane) watchKinds() {
+	w, ok := l.member.(Watcher)
+	if !ok || !l.d.opt.Watch || !l.contacted || l.d.closed() {
+		l.unwatch()
+		return
+	}
+	for gvk := range l.kinds {
+		if l.vigils[gvk] != nil {
+			continue
+		}
+		ctx, end := context.WithCancel(l.d.ctx)
+		l.vigils[gvk] = &vigil{end}
+		go l.watch(ctx, w, gvk)
+	}
+	for gvk, v := range l.vigils {
+		if l.kinds[gvk] == 0 {
+			v.end()
+			delete(l.vigils, gvk)
+		}
+	}
+}
+
+func (l *lane) unwatch() {
+	for gvk, v := range l.vigils {
+		v.end()
+		delete(l.vigils, gvk)
+	}
+}
+
+// watch looks after one kind until it is told to end. Every watch begins with
+// all objects, so each is a sweep as well: what an earlier one missed is found
+// by the next.
+func (l *lane) watch(ctx context.Context, w Watcher, gvk schema.GroupVersionKind) {
+	for failures := 0; ctx.Err() == nil; {
+		seen := map[propagate.ID]bool{}
+		// Not all at once, though they began at once.
+		lasting := l.d.opt.Sweep/2 + rand.N(l.d.opt.Sweep)
+		began := time.Now()
+		err := w.Watch(ctx, gvk, lasting, func(s Sighting) { l.sight(w, gvk, s, seen) })
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil || time.Since(began) > time.Minute {
+			failures = 0
+		}
+		if err != nil {
+			failures++
+			l.d.log(Event{Cluster: l.cluster, Op: "watch " + gvk.Kind, Err: l.failed("watch", propagate.ID{}, err)})
+		}
+		pause := l.d.opt.Backoff.after(max(failures, 1))
+		if errors.Is(err, Forbidden) || errors.Is(err, NotServed) {
+			pause = l.d.opt.Backoff.Max
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+}
+
+// sight takes what a watch tells of an object.
+func (l *lane) sight(w Watcher, gvk schema.GroupVersionKind, s Sighting, seen map[propagate.ID]bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now, ok := l.member.(Watcher); !ok || now != w || l.fleet == nil {
+		return
+	}
+	defer l.pump()
+	if s.All {
+		l.absent(gvk, seen)
+		clear(seen)
+		return
+	}
+	seen[s.ID] = true
+	if j := l.jobs[s.ID]; j != nil && !j.waits {
+		// What we are about to do, or just did, is in the member's answer.
+		l.late[s.ID] = s
+		return
+	}
+	l.judge(s)
+}
+
+// absent finds what should be there and is not. The lock is held.
+func (l *lane) absent(gvk schema.GroupVersionKind, seen map[propagate.ID]bool) {
+	for id, e := range l.known {
+		if id.GroupKind() == gvk.GroupKind() && e.UID != "" && !seen[id] && l.jobs[id] == nil {
+			l.drifted(id, "was deleted", "")
+		}
+	}
+}
+
+// judge compares an object with what was acknowledged. The lock is held.
+func (l *lane) judge(s Sighting) {
+	e, known := l.known[s.ID]
+	switch {
+	case !known || e.UID == "":
+		// It was released, or is on its way.
+	case s.Gone && s.UID != e.UID && s.UID != "":
+		// The one before ours.
+	case s.Gone:
+		l.drifted(s.ID, "was deleted", s.By)
+	case s.UID != e.UID:
+		l.drifted(s.ID, "was replaced", s.By)
+	case s.Deleting, s.Version != 0 && s.Version <= e.Version:
+	case e.Fields == 0 && digestOf(&s.Found) == e.Digest:
+		// An inventory that did not say which fields are ours.
+		e.Fields, e.Version = s.Fields, s.Version
+		l.know(s.ID, &e)
+		if !l.dry() {
+			l.d.saver.put(l.cluster, s.ID, &e)
+		}
+	case !e.Fields.same(s.Fields, l.fleet.Desire(l.cluster, s.ID).RetainReplicas):
+		l.drifted(s.ID, "was changed", s.By)
+	}
+}
+
+// drifted has an object restored. One that is held is restored when it is
+// released: nothing is sent to it before. The lock is held.
+func (l *lane) drifted(id propagate.ID, how, by string) {
+	if by != "" {
+		how += " by " + by
+	}
+	l.drifts[id] = &drift{how}
+	if l.fleet.Desire(l.cluster, id).Verb != Apply {
+		return
+	}
+	r := l.restores[id]
+	if r == nil {
+		r = &restored{}
+		l.restores[id] = r
+	}
+	for len(r.times) > 0 && time.Since(r.times[0]) > fightTime {
+		r.times = r.times[1:]
+	}
+	if len(r.times) >= fightLimit {
+		l.contest(id, by)
+		return
+	}
+	r.times = append(r.times, time.Now())
+	l.enqueue(id)
+}
+
+// contest leaves an object to whoever else keeps writing it, and says so,
+// until its content changes or everything is looked at again.
+func (l *lane) contest(id propagate.ID, by string) {
+	if by == "" {
+		by = "somebody"
+	}
+	err := &Error{Cluster: l.cluster, ID: id, Op: opRestore, Reason: Contested, Err: fmt.Errorf(
+		"%s and %s both write it: restored %d times within %s, and now left alone; have one of the two leave the field out", Manager, by, fightLimit, fightTime)}
+	l.drop(id)
+	l.jobs[id] = &job{id: id, final: true, waits: true, err: err}
+	l.d.log(Event{Cluster: l.cluster, ID: id, Op: opRestore, Err: err})
+}
+
+// know writes the inventory in memory; nil drops an entry. The lock is held.
+func (l *lane) know(id propagate.ID, e *Entry) {
+	if was, ok := l.known[id]; ok && was.UID != "" {
+		l.countKind(id, was, -1)
+	}
+	if e == nil {
+		delete(l.known, id)
+		delete(l.drifts, id)
+		delete(l.restores, id)
+	} else {
+		l.known[id] = *e
+		if e.UID != "" {
+			l.countKind(id, *e, +1)
+		}
+	}
+}
+
+func (l *lane) countKind(id propagate.ID, e Entry, by int) {
+	gvk := refTo(id, e.APIVersion).GroupVersionKind
+	if l.kinds[gvk] += by; l.kinds[gvk] <= 0 {
+		delete(l.kinds, gvk)
+	}
+	l.watchSoon = l.watchSoon || (l.vigils[gvk] == nil) == (l.kinds[gvk] > 0)
+}

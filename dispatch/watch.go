@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dispatch
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Watcher is a Member that tells when its objects change.
+type Watcher interface {
+	// Watch tells of the objects of a kind that bear our label: of all that are
+	// there, then that these were all, then of each that changes, until the
+	// time is over or the member ends it. It asks for metadata alone.
+	Watch(ctx context.Context, gvk schema.GroupVersionKind, lasting time.Duration, tell func(Sighting)) error
+}
+
+// Sighting is what a watch tells of an object.
+type Sighting struct {
+	// All says that every object that is there was told; the rest is empty.
+	All bool
+	// Gone says that it was deleted, or does not bear our label any more.
+	Gone bool
+	Found
+	Fields  Fields
+	Version uint64
+	// By is who wrote it last, other than us.
+	By string
+}
+
+// maxEvent is how long the metadata of one object may be: a member is not
+// trusted with our memory.
+const maxEvent = 4 << 20
+
+// watchEvent is a line of the stream.
+type watchEvent struct {
+	Type   string `json:"type"`
+	Object struct {
+		metav1.Status
+		Metadata struct {
+			partialMeta
+			ManagedFields []manager `json:"managedFields"`
+		} `json:"metadata"`
+	} `json:"object"`
+}
+
+func (p *push) Watch(ctx context.Context, gvk schema.GroupVersionKind, lasting time.Duration, tell func(Sighting)) error {
+	e, err := p.kinds.find(ctx, gvk)
+	if err != nil {
+		return err
+	}
+	// The server ends the watch; if it does not, we do.
+	ctx, cancel := context.WithTimeout(ctx, lasting+requestTimeout)
+	defer cancel()
+	path := e.path(gvk.GroupVersion(), "", "")
+	query := url.Values{
+		"watch":               {"true"},
+		"labelSelector":       {LabelManaged + "=true"},
+		"timeoutSeconds":      {strconv.Itoa(int(lasting.Seconds()))},
+		"allowWatchBookmarks": {"true"},
+	}
+	initial := url.Values{"sendInitialEvents": {"true"}, "resourceVersionMatch": {"NotOlderThan"}, "resourceVersion": {""}}
+	for key, value := range query {
+		initial[key] = value
+	}
+	err = p.stream(ctx, gvk, path, initial, tell)
+	if !errors.Is(err, Invalid) {
+		return err
+	}
+	// A server that does not know how to begin a watch with all objects.
+	version, err := p.tellAll(ctx, gvk, path, tell)
+	if err != nil {
+		return err
+	}
+	query.Set("resourceVersion", version)
+	return p.stream(ctx, gvk, path, query, tell)
+}
+
+// tellAll lists what there is, page by page, and returns the version of the
+// list.
+func (p *push) tellAll(ctx context.Context, gvk schema.GroupVersionKind, path string, tell func(Sighting)) (version string, err error) {
+	for next := ""; ; {
+		query := url.Values{"limit": {pageSize}, "labelSelector": {LabelManaged + "=true"}}
+		if next != "" {
+			query.Set("continue", next)
+		}
+		a, err := p.send(ctx, request{method: http.MethodGet, path: path, query: query, accept: asMetadataList})
+		if err != nil {
+			return "", err
+		}
+		if _, err := p.decode(Ref{GroupVersionKind: gvk}, a); err != nil {
+			return "", err
+		}
+		var page struct {
+			Metadata struct {
+				ResourceVersion string `json:"resourceVersion"`
+				Continue        string `json:"continue"`
+			} `json:"metadata"`
+			Items []struct {
+				Metadata struct {
+					partialMeta
+					ManagedFields []manager `json:"managedFields"`
+				} `json:"metadata"`
+			} `json:"items"`
+		}
+		if json.Unmarshal(a.body, &page) != nil || page.Metadata.ResourceVersion == "" {
+			return "", notKubernetes(a.status)
+		}
+		for i := range page.Items {
+			m := &page.Items[i].Metadata
+			tell(sighting(gvk, &m.partialMeta, m.ManagedFields))
+		}
+		if next = page.Metadata.Continue; next == "" {
+			tell(Sighting{All: true})
+			return page.Metadata.ResourceVersion, nil
+		}
+	}
+}
+
+func sighting(gvk schema.GroupVersionKind, m *partialMeta, managers []manager) Sighting {
+	return Sighting{Found: m.found(gvk.GroupKind()), Fields: owned(managers), Version: versionOf(m.ResourceVersion), By: lastWriter(managers)}
+}
+
+// stream reads one watch to its end.
+func (p *push) stream(ctx context.Context, gvk schema.GroupVersionKind, path string, query url.Values, tell func(Sighting)) error {
+	resp, err := p.open(ctx, path, query)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxEvent))
+		return refusal(resp.StatusCode, resp.Header, body, false)
+	}
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, maxEvent)
+	for lines.Scan() {
+		var e watchEvent
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+				continue
+			}
+			return notKubernetes(resp.StatusCode)
+		}
+		s := sighting(gvk, &e.Object.Metadata.partialMeta, e.Object.Metadata.ManagedFields)
+		switch e.Type {
+		case "ADDED", "MODIFIED":
+			tell(s)
+		case "DELETED":
+			s.Gone = true
+			tell(s)
+		case "BOOKMARK":
+			if s.Annotations[metav1.InitialEventsAnnotationKey] == "true" {
+				tell(Sighting{All: true})
+			}
+		case "ERROR":
+			return &Error{Reason: reasonOf(int(e.Object.Code), e.Object.Status), Err: fmt.Errorf("the watch ended: %s", e.Object.Message)}
+		default:
+			return notKubernetes(resp.StatusCode)
+		}
+	}
+	if err := lines.Err(); err != nil && ctx.Err() == nil {
+		return unreachable(err)
+	}
+	return nil
+}
+
+// open begins a stream. Its beginning has to come in time, its end has not.
+func (p *push) open(ctx context.Context, path string, query url.Values) (*http.Response, error) {
+	u := *p.base
+	u.Path = strings.TrimSuffix(u.Path, "/") + path
+	u.RawQuery = query.Encode()
+	ctx, cancel := context.WithCancelCause(ctx)
+	impatience := time.AfterFunc(requestTimeout, func() { cancel(context.DeadlineExceeded) })
+	defer impatience.Stop()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		cancel(nil)
+		return nil, &Error{Reason: Invalid, Err: err}
+	}
+	req.Header.Set("Accept", asMetadata)
+	resp, err := p.client.Do(req)
+	if err != nil {
+		err = errors.Join(context.Cause(ctx), err)
+		cancel(nil)
+		return nil, unreachable(err)
+	}
+	resp.Body = ending{resp.Body, cancel}
+	return resp, nil
+}
+
+// ending lets a stream's context go with the stream.
+type ending struct {
+	io.ReadCloser
+	cancel context.CancelCauseFunc
+}
+
+func (e ending) Close() error {
+	e.cancel(nil)
+	return e.ReadCloser.Close()
+}
