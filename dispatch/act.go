@@ -94,6 +94,11 @@ func (a *application) apply(entry Entry) error {
 		if err != nil && !errors.Is(err, NoNamespace) {
 			return err
 		}
+		if found == nil {
+			if err := a.l.confirm(a.m); err != nil {
+				return err
+			}
+		}
 		return a.onto(found)
 	}
 	if err != nil {
@@ -308,6 +313,9 @@ func (l *lane) ask(m Member, ref Ref, uid types.UID) (types.UID, string, error) 
 	if errors.Is(err, NotServed) {
 		// Delete and Release know whether that is certain.
 		return uid, "", nil
+	}
+	if err == nil && found == nil {
+		err = l.confirm(m)
 	}
 	if err != nil || found == nil {
 		return "", "", err

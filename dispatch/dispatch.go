@@ -172,7 +172,11 @@ type Dispatcher struct {
 	mu      sync.Mutex
 	changed *sync.Cond // busy, or the saver's state
 	lanes   map[string]*lane
-	busy    int // lanes with work that waiting may mend
+	// identities are the names that clusters go by, expected the clusters that
+	// names should stand for.
+	identities map[types.UID]string
+	expected   map[string]types.UID
+	busy       int // lanes with work that waiting may mend
 }
 
 // New returns a Dispatcher without members.

@@ -200,6 +200,15 @@ func (l *lane) contest(id propagate.ID, by string) {
 
 // know writes the inventory in memory; nil drops an entry. The lock is held.
 func (l *lane) know(id propagate.ID, e *Entry) {
+	if id == IdentityID {
+		// It is no object that could be watched.
+		if e == nil {
+			delete(l.known, id)
+		} else {
+			l.known[id] = *e
+		}
+		return
+	}
 	if was, ok := l.known[id]; ok && was.UID != "" {
 		l.countKind(id, was, -1)
 	}

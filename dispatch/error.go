@@ -21,6 +21,7 @@ const (
 	Contested    Reason = "Contested"    // somebody else keeps writing it; final
 	Unrendered   Reason = "Unrendered"   // there is no manifest to send; final
 	Unreachable  Reason = "Unreachable"  // no answer, or none of a Kubernetes API; of the whole member
+	Replaced     Reason = "Replaced"     // it is another cluster than it should be; final, of the whole member
 	Throttled    Reason = "Throttled"    // asked to slow down; of the whole member
 	NotServed    Reason = "NotServed"    // the member does not serve the kind
 	NoNamespace  Reason = "NoNamespace"  // the namespace is absent or terminating
@@ -36,7 +37,7 @@ func (r Reason) Error() string { return string(r) }
 // final reports whether waiting cannot mend it.
 func (r Reason) final() bool {
 	switch r {
-	case Foreign, Invalid, Forbidden, Unauthorized, Unrendered, Contested:
+	case Foreign, Invalid, Forbidden, Unauthorized, Unrendered, Contested, Replaced:
 		return true
 	}
 	return false
@@ -44,7 +45,7 @@ func (r Reason) final() bool {
 
 // ofMember reports whether the failure is the whole member's.
 func (r Reason) ofMember() bool {
-	return r == Unreachable || r == Unauthorized || r == Throttled
+	return r == Unreachable || r == Unauthorized || r == Throttled || r == Replaced
 }
 
 // Error says what could not be done to which object of which cluster, and why.

@@ -32,6 +32,7 @@ type lane struct {
 	// known is the inventory. Without a UID in it the member's marks are read
 	// before anything else (first contact).
 	known     map[propagate.ID]Entry
+	verified  time.Time // when the member was last who it should be; zero when it is not known to be
 	loaded    bool
 	contacted bool
 	onlyKnown bool
@@ -133,7 +134,7 @@ func (l *lane) setMember(m Member) {
 	if l.member == m {
 		return
 	}
-	l.member = m
+	l.member, l.verified = m, time.Time{}
 	l.unwatch()
 	l.watchSoon = true
 	l.limit, l.failures, l.err, l.resume = 1, 0, nil, time.Time{}
@@ -163,7 +164,7 @@ func (l *lane) load() error {
 	l.known, l.loaded = map[propagate.ID]Entry{}, true
 	for id, e := range known {
 		l.know(id, &e)
-		l.contacted = l.contacted || e.UID != ""
+		l.contacted = l.contacted || e.UID != "" && id != IdentityID
 	}
 	return nil
 }
@@ -319,6 +320,13 @@ func (l *lane) pump() {
 		l.wakeIn(wait)
 		return
 	}
+	if l.unidentified() && l.concerned() {
+		if l.flying == 0 {
+			l.flying++
+			go l.identify(l.member, l.epoch)
+		}
+		return
+	}
 	if !l.contacted {
 		if l.flying == 0 {
 			l.flying++
@@ -343,6 +351,21 @@ func (l *lane) pump() {
 		}
 		go l.work(l.member, j)
 	}
+}
+
+// concerned is whether anything is to be sent to the member, or read from it.
+func (l *lane) concerned() bool {
+	for s := range l.ready {
+		if l.ready[s].Len() > 0 {
+			return true
+		}
+	}
+	if !l.contacted {
+		for range l.fleet.Keys(l.cluster) {
+			return true
+		}
+	}
+	return l.d.opt.Watch && len(l.kinds) > 0
 }
 
 // next takes the first job of the lowest stage, unless a lower one still has
@@ -500,12 +523,15 @@ func (l *lane) down(err *Error, epoch int) {
 	l.epoch++
 	l.failures++
 	l.err = err
+	if err.Reason != Throttled {
+		l.verified = time.Time{} // who answers next may be somebody else
+	}
 	pause := l.d.opt.Backoff.after(l.failures)
 	switch err.Reason {
 	case Throttled:
 		pause = max(err.RetryAfter, pause)
 		l.limit = max(1, l.limit/2)
-	case Unauthorized, Forbidden:
+	case Unauthorized, Forbidden, Replaced:
 		pause = l.d.opt.Backoff.Max
 		l.limit = 1
 	default:

@@ -95,16 +95,19 @@ func open(file string) (db *bbolt.DB, err error) {
 // whole reads every page that is in use, in this goroutine, where a page that
 // makes no sense can be caught.
 func whole(tx *bbolt.Tx) error {
-	var walk func(b *bbolt.Bucket) error
-	walk = func(b *bbolt.Bucket) error {
+	var walk func(b *bbolt.Bucket, depth int) error
+	walk = func(b *bbolt.Bucket, depth int) error {
+		if depth > 2 { // the inventory has a bucket for each cluster, and that is all
+			return errors.New("its buckets contain each other")
+		}
 		return b.ForEach(func(key, value []byte) error {
 			if value == nil {
-				return walk(b.Bucket(key))
+				return walk(b.Bucket(key), depth+1)
 			}
 			return nil
 		})
 	}
-	return tx.ForEach(func(_ []byte, b *bbolt.Bucket) error { return walk(b) })
+	return tx.ForEach(func(_ []byte, b *bbolt.Bucket) error { return walk(b, 1) })
 }
 
 // guarded turns what a broken file makes of the database that reads it into

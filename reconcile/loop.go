@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/propagate/ordered"
@@ -375,6 +377,7 @@ func (l *Loop) meet(snapshot *propagate.Snapshot) (met bool) {
 		if l.opt.DryRun {
 			m = dispatch.DryRun(m)
 		}
+		l.dispatcher.Expect(name, types.UID(c.Spec.ID))
 		l.dispatcher.SetMember(name, m)
 		l.members[name], met = c, true
 	}

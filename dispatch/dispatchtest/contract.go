@@ -117,7 +117,7 @@ func createUpdateNothing(w *world) {
 	w.namespace()
 	o := w.object(settings)
 	w.must(apply(o))
-	w.sent("2 GET, 1 PATCH") // the marks, the namespaces; what was read at contact serves the create
+	w.sent("3 GET, 1 PATCH") // who it is, the marks, the namespaces; what was read at contact serves the create
 	w.same("data", field(w.live(o), "data"), o["data"])
 	w.same("label", w.live(o).GetLabels()[dispatch.LabelManaged], "true")
 
@@ -134,7 +134,7 @@ func createUpdateNothing(w *world) {
 
 	second := w.object(strings.Replace(settings, "name: settings", "name: more", 1))
 	w.must(apply(second))
-	w.sent("2 GET, 1 PATCH") // the object's place, the namespaces of a new process
+	w.sent("3 GET, 1 PATCH") // the object's place, the namespaces of a new process
 	third := w.object(strings.Replace(settings, "name: settings", "name: most", 1))
 	w.must(apply(third))
 	w.sent("1 GET, 1 PATCH")
@@ -331,7 +331,7 @@ func foreign(w *world) {
 	before := w.create("kubectl-create", w.object(strings.Replace(settings, "red", "grey", 1)))
 	o := w.object(settings)
 	w.isForeign(w.only(w.want(apply(o))))
-	w.sent("1 GET")
+	w.sent("2 GET")
 	w.same("object", w.live(o).Object, before.Object)
 	if e, ok := w.entry(ID(o)); ok && e.UID != "" {
 		w.t.Errorf("the inventory has %v", e)
@@ -602,7 +602,7 @@ metadata: {name: NS, labels: {pod-security.kubernetes.io/enforce: restricted}}
 		works = append(works, apply(w.object(strings.Replace(settings, "name: settings", "name: "+name, 1))))
 	}
 	w.must(works...)
-	w.sent("2 GET, 6 PATCH")
+	w.sent("3 GET, 6 PATCH")
 	labels := w.live(w.docs[0]).GetLabels()
 	w.same("enforce", labels["pod-security.kubernetes.io/enforce"], "restricted")
 	w.same("managed", labels[dispatch.LabelManaged], "true")
@@ -728,7 +728,7 @@ func dryRun(w *world) {
 		w.t.Error("it was applied")
 	}
 	w.same("inventory", len(w.inventory.Entries(cluster)), 0)
-	w.sent("2 GET")
+	w.sent("3 GET")
 }
 
 func lostInventory(w *world) {
@@ -742,14 +742,14 @@ func lostInventory(w *world) {
 	w.restart()
 	w.counter.take()
 	w.must()
-	w.sent("2 GET") // ConfigMaps and Deployments of the namespace
+	w.sent("3 GET") // who it is, ConfigMaps and Deployments of the namespace
 	e, _ := w.entry(ID(o))
 	w.same("entry", e, dispatch.Entry{APIVersion: "v1", UID: uid, Digest: Digest(o)})
 
 	w.inventory = &Inventory{}
 	w.restart()
 	w.must(remove(stale), apply(w.object(strings.Replace(settings, "red", "blue", 1))))
-	w.sent("3 GET, 1 PATCH, 1 DELETE")
+	w.sent("4 GET, 1 PATCH, 1 DELETE")
 }
 
 // The process ends between the answer and the inventory.
@@ -765,7 +765,7 @@ func lostAcknowledgement(w *world) {
 	w.restart()
 	w.counter.take()
 	w.must()
-	w.sent("1 GET")
+	w.sent("2 GET")
 	w.same("version", w.live(o).GetResourceVersion(), version)
 }
 

@@ -179,6 +179,7 @@ func (i *Inventory) Save(changed map[string]map[propagate.ID]*dispatch.Entry) er
 // Entries are a copy of what is stored of a cluster.
 func (i *Inventory) Entries(cluster string) map[propagate.ID]dispatch.Entry {
 	out, _ := i.Load(cluster)
+	delete(out, dispatch.IdentityID)
 	return out
 }
 
