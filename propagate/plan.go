@@ -99,6 +99,7 @@ type planner struct {
 	base, head *State
 	cells      []Cell
 	findings   []Finding
+	actions    map[[2]*Content]Action
 
 	leftOf *Binding // the one that left was asked about last
 	gone   []Because
@@ -180,7 +181,7 @@ func (p *planner) defers(b, would *Binding, policy *Policy, cluster string) {
 	switch {
 	case is != nil:
 		wants, c.after = is.Want, is.Want.Digest
-		c.Action = action(runs, wants)
+		c.Action = p.action(runs, wants)
 	case would.Brakes.Keeps():
 		c.Action = ActionPreserve
 	default:
@@ -312,7 +313,7 @@ func (p *planner) stays(before, after *Binding, was, is *Work) {
 		runs = was.Released
 	}
 	c := Cell{Object: after.ID, APIVersion: is.Want.APIVersion, Cluster: is.Cluster, Policy: after.Active.Policy.Ref,
-		Action: action(runs, is.Want), Disposition: Now, after: is.Want.Digest}
+		Action: p.action(runs, is.Want), Disposition: Now, after: is.Want.Digest}
 	if runs != nil {
 		c.before = runs.Digest
 	}
@@ -348,6 +349,24 @@ func (p *planner) stays(before, after *Binding, was, is *Work) {
 	c.Replicas = replicaChange(after, runs, is.Released, is.Want)
 	c.DependsOn = after.dependsOn()
 	p.cells = append(p.cells, c)
+}
+
+// action is the way from one content to the other. Works share contents, so it
+// is found once for many clusters.
+func (p *planner) action(runs, want *Content) Action {
+	if runs == nil || runs.Digest == want.Digest {
+		return action(runs, want)
+	}
+	way := [2]*Content{runs, want}
+	known, ok := p.actions[way]
+	if !ok {
+		known = action(runs, want)
+		if p.actions == nil {
+			p.actions = map[[2]*Content]Action{}
+		}
+		p.actions[way] = known
+	}
+	return known
 }
 
 func action(runs, want *Content) Action {
