@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,6 +81,7 @@ func (f *eventsFlags) events(cmd *cobra.Command) error {
 		return err
 	}
 	n := newNarration(l, asked, f.clusters)
+	n.out = newEventsPrinter(cmd.OutOrStdout(), f.output)
 	if after != "" {
 		if n.after, err = l.repo.Resolve(after); err != nil {
 			return err
@@ -89,25 +91,24 @@ func (f *eventsFlags) events(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if dir == "" && f.watch {
+		return errors.New("-w: there is no state directory to watch; name one with --state")
+	}
+	record := reconcile.OpenEvents(dir)
+	defer record.Close()
+	if dir != "" {
+		if n.acts, err = record.Next(); err != nil {
+			return err
+		}
+	}
 	if err := n.fold(head); err != nil {
 		return err
 	}
 	if asked != nil && len(n.objects) == 0 {
 		return fmt.Errorf("%s is no template of the fleet, and was none; 'fairlead get templates' lists them", asked)
 	}
-	n.out = newEventsPrinter(cmd.OutOrStdout(), f.output)
-	if dir == "" {
-		return n.tell()
-	}
-	record := reconcile.OpenEvents(dir)
-	defer record.Close()
-	acts, err := record.Next()
-	if err != nil {
-		return err
-	}
-	n.did(acts)
-	if err := n.tell(); err != nil || !f.watch {
-		return err
+	if !f.watch {
+		return nil
 	}
 	return n.follow(cmd.Context(), record)
 }
@@ -137,22 +138,20 @@ func (f *eventsFlags) recordDir() (string, error) {
 	return dir, nil
 }
 
-// narration is what happened, commit by commit, as far as it was asked for.
+// narration tells what happened, commit by commit, as far as it was asked for.
 type narration struct {
 	*trail
 	l        *look
 	filter   *resource
 	clusters []string
-	after    string // only what comes after this commit
+	after    string            // only what comes after this commit
+	acts     []reconcile.Event // of a run, that were not told yet
 	state    propagate.State
-	accounts []*account        // those that were not told yet
-	early    []reconcile.Event // before the first commit that is known
-	known    map[string]*account
-	silent   bool // still before the commit that it begins after
+	known    map[string]bool // the commits that were folded, or will be now
 	out      eventsPrinter
 }
 
-// account is of one commit, and what a run did while the fleet was at it.
+// account is of one commit, and of what a run did while the fleet was at it.
 type account struct {
 	commit   *source.Commit
 	verdict  string // accepted, refused, held
@@ -161,56 +160,76 @@ type account struct {
 	released map[propagate.ID]map[string][]string
 	joined   []string // clusters
 	acts     []reconcile.Event
-	plain    bool // nothing under the fleet's path changed
-	skipped  bool // it was not asked for
 }
 
 func newNarration(l *look, asked *resource, clusters []string) *narration {
-	n := &narration{l: l, filter: asked, clusters: clusters, known: map[string]*account{}, trail: newTrail()}
+	n := &narration{l: l, filter: asked, clusters: clusters, known: map[string]bool{}, trail: newTrail()}
 	if asked != nil {
 		n.asked = *asked
 	}
 	return n
 }
 
-// fold goes on to a commit.
+// fold goes on to a commit, and tells of each on the way.
 func (n *narration) fold(head string) error {
-	n.silent = n.after != "" && n.state.Commit == ""
 	commits, err := n.l.commits(n.state.Commit, head)
 	if err != nil {
 		return err
 	}
+	for _, c := range commits {
+		n.known[c.Hash] = true
+	}
+	silent := n.after != "" && n.state.Commit == ""
+	if silent && !n.known[n.after] {
+		return fmt.Errorf("--since: commit %s is none of those that were folded to %s", short(n.after), short(head))
+	}
+	early, acts := n.did()
+	if !silent {
+		if err := n.tellActs(early); err != nil {
+			return err
+		}
+	}
 	_, err = n.l.history.Fold(n.state, commits, func(c *source.Commit, after propagate.State) error {
-		n.add(c, &n.state, &after)
+		n.step(c, &n.state, &after)
+		a := n.account(c, &n.state, &after)
+		a.acts = slices.DeleteFunc(acts[c.Hash], func(e reconcile.Event) bool { return !n.wants(e) })
 		n.state = after
-		return nil
+		if silent {
+			silent = c.Hash != n.after
+			return nil
+		}
+		return n.tell(a)
 	})
 	return err
 }
 
-func (n *narration) add(c *source.Commit, before, after *propagate.State) {
-	n.step(c, before, after)
-	a := &account{commit: c, verdict: "accepted", plain: before.Snapshot == after.Snapshot, skipped: n.silent, released: map[propagate.ID]map[string][]string{}}
+// account is of one commit; its verdict is empty where the commit leaves the
+// fleet alone.
+func (n *narration) account(c *source.Commit, before, after *propagate.State) *account {
+	a := &account{commit: c, verdict: "accepted", released: map[propagate.ID]map[string][]string{}}
 	if r := after.Refusal; r != nil && r.Commit == c.Hash {
-		a.verdict, a.problems, a.plain = "refused", r.Problems, false
+		a.verdict, a.problems = "refused", r.Problems
 		if r.Guard != nil {
 			a.verdict = "held"
 		}
 	}
 	for _, h := range n.happenings {
 		o := n.objects[h.Object]
-		a.released[h.Object] = o.moments[len(o.moments)-1].released
+		if len(o.moments) > 0 {
+			a.released[h.Object] = o.moments[len(o.moments)-1].released
+			o.moments = nil // nobody asks for it again
+		}
 		if h.Cluster == "" || n.shows(h.Cluster) {
 			a.happened = append(a.happened, h)
 		}
 	}
-	if n.filter == nil {
+	if n.filter == nil && before.Snapshot != after.Snapshot {
 		a.joined = n.joined(before, after)
 	}
-	n.accounts, n.known[c.Hash] = append(n.accounts, a), a
-	if c.Hash == n.after {
-		n.silent = false
+	if before.Snapshot == after.Snapshot && a.verdict == "accepted" && len(a.happened) == 0 {
+		a.verdict = ""
 	}
+	return a
 }
 
 // joined are the clusters that a commit adds to the fleet.
@@ -218,9 +237,6 @@ func (n *narration) joined(before, after *propagate.State) (names []string) {
 	var was ordered.Map[*propagate.Cluster]
 	if before.Snapshot != nil {
 		was = before.Snapshot.Clusters
-	}
-	if after.Snapshot == nil {
-		return nil
 	}
 	for d := range ordered.Diff(was, after.Snapshot.Clusters) {
 		if !d.Had && n.shows(d.Key) {
@@ -236,20 +252,21 @@ func (n *narration) shows(cluster string) bool {
 
 // did sorts what a run did under the commits that the fleet was at. What it did
 // at a commit that the branch does not have any more stays where it was done.
-func (n *narration) did(acts []reconcile.Event) {
-	var at *account
-	for _, e := range acts {
-		if a := n.known[e.Commit]; a != nil {
-			at = a
+func (n *narration) did() (early []reconcile.Event, by map[string][]reconcile.Event) {
+	by = map[string][]reconcile.Event{}
+	at := ""
+	for _, e := range n.acts {
+		if n.known[e.Commit] {
+			at = e.Commit
 		}
-		switch {
-		case !n.wants(e):
-		case at != nil:
-			at.acts = append(at.acts, e)
-		case n.after == "":
-			n.early = append(n.early, e)
+		if at == "" {
+			early = append(early, e)
+			continue
 		}
+		by[at] = append(by[at], e)
 	}
+	n.acts = nil
+	return early, by
 }
 
 // wants is whether an act was asked for.
@@ -263,27 +280,30 @@ func (n *narration) wants(e reconcile.Event) bool {
 	return e.Object != nil && n.filter.is(e.Object.ID(), n.kinds)
 }
 
-// tell prints the accounts that were not told yet.
-func (n *narration) tell() error {
-	for _, e := range n.early {
+// tell prints an account, unless there is nothing in it that was asked for. A
+// commit that was refused or held is told to whoever asks about an object that
+// there is: it kept everything back.
+func (n *narration) tell(a *account) error {
+	chosen := n.filter != nil || len(n.clusters) > 0
+	empty := len(a.happened)+len(a.acts)+len(a.joined) == 0
+	switch {
+	case !empty:
+	case a.verdict == "", a.verdict == "accepted" && chosen, n.filter != nil && len(n.objects) == 0:
+		return nil
+	}
+	a.verdict = cmp.Or(a.verdict, "accepted")
+	return n.out.account(a, n.trail)
+}
+
+func (n *narration) tellActs(acts []reconcile.Event) error {
+	for _, e := range acts {
+		if !n.wants(e) {
+			continue
+		}
 		if err := n.out.act(e); err != nil {
 			return err
 		}
 	}
-	n.early = nil
-	for _, a := range n.accounts {
-		if a.skipped {
-			continue
-		}
-		quiet := len(a.happened)+len(a.acts)+len(a.joined) == 0
-		if quiet && a.verdict == "accepted" && (a.plain || n.filter != nil || len(n.clusters) > 0) {
-			continue
-		}
-		if err := n.out.account(a, n.trail); err != nil {
-			return err
-		}
-	}
-	n.accounts = nil
 	return nil
 }
 
@@ -306,10 +326,8 @@ func (n *narration) follow(ctx context.Context, record *reconcile.Events) error 
 			if err := n.reach(ctx, e.Commit); err != nil {
 				return err
 			}
-			if n.wants(e) {
-				if err := n.out.act(e); err != nil {
-					return err
-				}
+			if err := n.tellActs([]reconcile.Event{e}); err != nil {
+				return err
 			}
 		}
 	}
@@ -317,7 +335,7 @@ func (n *narration) follow(ctx context.Context, record *reconcile.Events) error 
 
 // reach folds to a commit that the record has come to.
 func (n *narration) reach(ctx context.Context, commit string) error {
-	if commit == "" || n.known[commit] != nil {
+	if commit == "" || n.known[commit] {
 		return nil
 	}
 	if err := n.l.repo.Fetch(ctx); err != nil {
@@ -326,5 +344,5 @@ func (n *narration) reach(ctx context.Context, commit string) error {
 	if err := n.fold(commit); err != nil {
 		return fmt.Errorf("the run is at %s: %w", short(commit), err)
 	}
-	return n.tell()
+	return nil
 }
