@@ -43,10 +43,10 @@ func (st *step) onPurpose(p *Policy) bool {
 	return ok && p.Activate != "" && p.Activate != was.Activate
 }
 
-// activate puts a template and a policy into effect. What did not change keeps
-// the commit that brought it.
+// activate puts a template and a policy into effect, each as of a commit that
+// holds it. What did not change keeps the commit that brought it.
 func (st *step) activate(old *Binding, t *Template, p *Policy) *Active {
-	next := &Active{Template: t, TemplateCommit: st.commit.Hash, Policy: p, PolicyCommit: st.commit.Hash}
+	next := &Active{Template: t, TemplateCommit: st.heldBy(t.Unit), Policy: p, PolicyCommit: st.heldBy(p.Unit)}
 	if old == nil {
 		return next
 	}

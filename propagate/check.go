@@ -22,12 +22,6 @@ func (c *check) at(path, format string, args ...any) {
 	c.problems = append(c.problems, Problem{origin, fmt.Sprintf(format, args...)})
 }
 
-// later refuses a field that has a meaning which is not built yet: ignoring
-// it would place a workload where its owner did not say.
-func (c *check) later(path string) {
-	c.at(path, "not supported yet: %s", path)
-}
-
 func (c *check) line(path string) int {
 	for path != "" {
 		if line := c.lines[path]; line != 0 {

@@ -47,6 +47,7 @@ const (
 	FindingUnscheduled      = "unscheduled"
 	FindingInterpreter      = "interpreter-failed"
 	FindingNotPlaced        = "rebalances-nothing"
+	FindingFrozen           = "frozen-unit"
 )
 
 // Finding is something that a reviewer should know and that refuses nothing.
@@ -71,6 +72,7 @@ func (f Finding) String() string { return Problem{f.Origin, f.Message}.Error() }
 func (s *State) Findings() []Finding {
 	var all []Finding
 	snapshot := s.snapshot()
+	all = append(all, s.Broken()...)
 	for f := range snapshot.Findings.Values() {
 		all = append(all, *f)
 	}

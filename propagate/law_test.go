@@ -20,7 +20,7 @@ import (
 // failing history shrinks and is printed as the files of its commits.
 func TestLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		h := &randomHistory{tree: map[string]string{}}
+		h := &randomHistory{tree: map[string]string{}, freezing: true}
 		h.grow(t)
 		var s, kept propagate.State
 		snapshots := map[string]*propagate.Snapshot{}
@@ -46,6 +46,7 @@ func TestLaws(t *testing.T) {
 				t.Fatalf("replay: step %d from a restored state\n%s\n%s\n%s", n, print(&kept, nil), print(&next, nil), h)
 			}
 			kept = restore(t, &kept, snapshots)
+			h.accept(&next)
 			s = next
 		}
 	})
@@ -141,8 +142,10 @@ func running(s *propagate.State) map[string]propagate.Digest {
 
 // randomHistory edits a small fleet, one kind of edit a commit.
 type randomHistory struct {
-	tree map[string]string
-	log  []string
+	tree     map[string]string
+	log      []string
+	freezing bool              // units break too
+	accepted map[string]string // the files that units were made of, the last time
 }
 
 var (
@@ -165,6 +168,9 @@ func (h *randomHistory) grow(t *rapid.T) {
 	}
 	for _, name := range lawConfigs {
 		h.config(t, name)
+	}
+	if h.freezing {
+		h.tree["fairlead.yaml"] = "apiVersion: fairlead.dev/v1alpha1\nkind: FleetConfig\nspec: {onBroken: FreezeUnit}\n"
 	}
 }
 
@@ -190,6 +196,14 @@ func (h *randomHistory) edit(t *rapid.T) string {
 		h.cluster(t, rapid.SampledFrom(lawClusters).Draw(t, "cluster"), rapid.SampledFrom([]string{"a", "b"}).Draw(t, "label"))
 	case "drop-cluster":
 		delete(h.tree, "c-"+rapid.SampledFrom(lawClusters).Draw(t, "cluster")+".yaml")
+	}
+	if _, drawn := h.tree["fairlead.yaml"]; kind == "gate" && h.freezing && drawn {
+		h.tree["fairlead.yaml"] = strings.Replace(h.tree["fairlead.yaml"], "spec: {", "spec: {onBroken: FreezeUnit, ", 1)
+	}
+	if kind == "nothing" && h.freezing && rapid.Bool().Draw(t, "break") {
+		kind = "break"
+		files := slices.DeleteFunc(slices.Sorted(maps.Keys(h.tree)), func(name string) bool { return name == "fairlead.yaml" })
+		h.tree[rapid.SampledFrom(files).Draw(t, "broken")] = broken + "it cannot be read\n"
 	}
 	h.log = append(h.log, kind)
 	return kind
@@ -243,18 +257,30 @@ func (h *randomHistory) commit(n int) propagate.Commit {
 		c.Problems = []propagate.Problem{{Message: "broken"}}
 		return c
 	}
-	c.Snapshot, c.Problems = read(h.tree)
+	c.Snapshot, c.Problems = readOn(h.tree, h.accepted)
 	return c
+}
+
+// accept notes what a unit that breaks keeps.
+func (h *randomHistory) accept(s *propagate.State) {
+	if s.Refusal == nil {
+		h.accepted = mended(h.tree, h.accepted)
+	}
 }
 
 // laws compares a state with the one before it.
 func (h *randomHistory) laws(t *rapid.T, kind string, before, after *propagate.State) {
+	decided := func(s *propagate.State) string {
+		return print(&propagate.State{Bindings: s.Bindings, Departed: s.Departed, Left: s.Left}, nil)
+	}
 	if after.Refusal != nil {
-		if print(&propagate.State{Accepted: after.Accepted, Bindings: after.Bindings, Departed: after.Departed, Left: after.Left}, nil) !=
-			print(&propagate.State{Accepted: before.Accepted, Bindings: before.Bindings, Departed: before.Departed, Left: before.Left}, nil) {
+		if after.Accepted != before.Accepted || decided(after) != decided(before) {
 			t.Fatalf("fail closed: a refused commit changed something\n%s", h)
 		}
 		return
+	}
+	if kind == "break" && before.Refusal == nil && before.Commit != "" && decided(after) != decided(before) {
+		t.Fatalf("fail closed: a broken unit changed something\n%s", h)
 	}
 	works := 0
 	for b := range after.Bindings.Values() {
@@ -356,7 +382,7 @@ func (h *randomHistory) dependency(t *rapid.T, is *propagate.Binding, s *propaga
 		if !needed {
 			t.Fatalf("nobody needs %s on %s\n%s", is.ID, w.Cluster, h)
 		}
-		if _, exists := h.tree["d-"+is.Name+".yaml"]; exists && w.Held == free {
+		if _, exists := s.Snapshot.Templates.Get(is.Key()); exists && w.Held == free {
 			t.Fatalf("%s on %s: held %v, needed freely %v\n%s", is.ID, w.Cluster, w.Held, free, h)
 		}
 	}

@@ -610,7 +610,8 @@ func (p *planner) fleet(guard *Guard) {
 		known[f.Code+"\x00"+f.Message] = true
 	}
 	for _, f := range p.head.Findings() {
-		if !known[f.Code+"\x00"+f.Message] {
+		// What is broken is told as long as it is.
+		if f.Level == LevelError || !known[f.Code+"\x00"+f.Message] {
 			p.findings = append(p.findings, f)
 		}
 	}

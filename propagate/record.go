@@ -147,6 +147,7 @@ type Saved struct {
 	Bindings         map[ID]BindingRecord
 	Departed, Left   map[ID]AbsenceRecord
 	Seen             *Seen
+	Frozen           map[string]string
 
 	// Renewed says that another engine made the digests: Restore makes them
 	// again, of the same commits, which counts as no update (fold rule 7).
@@ -158,7 +159,7 @@ type Saved struct {
 
 // Save is the whole state as it is kept.
 func (s *State) Save() *Saved {
-	saved := &Saved{Commit: s.Commit, Accepted: s.Accepted, Refusal: s.Refusal, Seen: s.Seen,
+	saved := &Saved{Commit: s.Commit, Accepted: s.Accepted, Refusal: s.Refusal, Seen: s.Seen, Frozen: s.Frozen,
 		Bindings: map[ID]BindingRecord{}, Departed: map[ID]AbsenceRecord{}, Left: map[ID]AbsenceRecord{}}
 	for b := range s.Bindings.Values() {
 		saved.Bindings[b.ID] = b.Record()
@@ -224,7 +225,7 @@ func (r *BindingRecord) older(w WorkRecord) (contents []int) {
 // Restore makes the State again. snapshots are those of the accepted commit
 // and of what Needs named.
 func (s *Saved) Restore(snapshots map[string]*Snapshot) (State, error) {
-	state := State{Commit: s.Commit, Accepted: s.Accepted, Refusal: s.Refusal, Snapshot: snapshots[s.Accepted], Seen: s.Seen}
+	state := State{Commit: s.Commit, Accepted: s.Accepted, Refusal: s.Refusal, Snapshot: snapshots[s.Accepted], Seen: s.Seen, Frozen: s.Frozen}
 	if state.Snapshot != nil {
 		state.index = newIndex(state.Snapshot)
 		state.index.clusters = state.candidates()

@@ -36,9 +36,6 @@ func NewSettings(in *fleetv1alpha1.FleetConfig, origin Origin, lines map[string]
 		}
 	}
 	oneOf(c, "spec.onBroken", s.OnBroken, "", fleetv1alpha1.RefuseCommit, fleetv1alpha1.FreezeUnit)
-	if s.OnBroken == fleetv1alpha1.FreezeUnit {
-		c.later("spec.onBroken")
-	}
 	if s.MaxDelete != nil {
 		if n, err := intstr.GetScaledValueFromIntOrPercent(s.MaxDelete, 100, false); err != nil || n < 0 {
 			c.at("spec.maxDelete", "spec.maxDelete is %q, must be a number from 0 or a percentage such as \"25%%\"", s.MaxDelete.String())
@@ -48,6 +45,11 @@ func NewSettings(in *fleetv1alpha1.FleetConfig, origin Origin, lines map[string]
 		return nil, c.problems
 	}
 	return &Settings{Spec: s, Origin: origin}, nil
+}
+
+// Freezes is whether an error in a unit reaches that unit alone (fold rule 3).
+func (s *Settings) Freezes() bool {
+	return s != nil && s.Spec.OnBroken == fleetv1alpha1.FreezeUnit
 }
 
 // gate is whether a feature gate is on in a snapshot.

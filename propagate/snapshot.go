@@ -28,12 +28,18 @@ type Snapshot struct {
 	Rebalancers  ordered.Map[*Rebalancer]  // by name
 	Units        ordered.Map[*Unit]        // by path
 	Findings     ordered.Map[*Finding]     // what is worth saying about a document, by origin
+	// Unparsed are the kustomization files that cannot be parsed, sorted: what
+	// they use is taken to be what they used when they last could.
+	Unparsed []string
 }
 
 // Unit is what is rendered as a whole: a kustomization root, or a plain file.
 type Unit struct {
 	Path    string // of the kustomization's directory, or of the file
 	Objects int    // how many documents came out of it
+	// Broken is why it could not be rendered. Its documents in the snapshot are
+	// then those of the last accepted one, if it had any (fold rule 3).
+	Broken []Problem
 }
 
 // Settings is fairlead.yaml.
@@ -105,6 +111,7 @@ type Policy struct {
 	Holds  map[string]fleetv1alpha1.Hold // by cluster, or AllClusters
 	Waves  [][]string
 	Origin Origin
+	Unit   string // path of the unit that rendered it
 	// Lines are the lines of the fields that a decision can point at, by path
 	// ("spec.suspension"), and stand in Origin.File.
 	Lines map[string]int
@@ -176,8 +183,8 @@ type Commit struct {
 	// Trailers of every commit that the step brings in (fold rule 1).
 	Trailers []Trailer
 	// Snapshot is nil when the tree could not be read, rendered or validated;
-	// Problems then says why. A commit that leaves the fleet's path alone
-	// carries the very Snapshot of its predecessor.
+	// Problems then says why. A commit with the tree of the accepted one
+	// carries its very Snapshot.
 	Snapshot *Snapshot
 	Problems []Problem
 }

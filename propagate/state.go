@@ -36,6 +36,10 @@ type State struct {
 	// Seen is what was observed of the members; nil when nothing was.
 	Seen    *Seen
 	Refusal *Refusal // why Commit is not Accepted
+	// Frozen says of each broken unit which commit has its last good content,
+	// "" if it never had any, and of each kustomization file that cannot be
+	// parsed in which commit it last could. See freeze.go.
+	Frozen map[string]string
 
 	index index
 }

@@ -79,6 +79,7 @@ func advance(prev State, c Commit) (State, *Guard) {
 	if c.Snapshot == prev.Snapshot {
 		return st.next, nil
 	}
+	st.freeze()
 	st.gates()
 	returned := st.clusters()
 	st.policies()

@@ -34,7 +34,8 @@ var update = flag.Bool("update", false, "write what the stories print into them"
 
 // A story is a text archive. Each commit is a folder of it, in order: files
 // are added or replaced, "-delete" lists paths that go, "-trailers" are those
-// of the commit message, "-broken" is a reason why the tree cannot be read.
+// of the commit message, "-broken" is a reason why the tree cannot be read. A
+// file whose first line is "!broken WHY" is a unit that cannot be.
 // A folder with "-observe" is no commit: it says what was seen of the members.
 // "-show" lists what "-want" has to tell in full, "binding Pod shop/web" in a
 // line: binding, works, manifests or why of a template, or what "happened". "-want" is what the commit
@@ -103,9 +104,12 @@ type storyCommit struct {
 	seen  *propagate.Observations
 }
 
-// history makes commits of the folders of a story.
+// history makes commits of the folders of a story. What a commit makes of
+// broken units depends on the last accepted one, so it is folded on the way.
 func history(ar *txtar.Archive) []storyCommit {
 	var all []storyCommit
+	var s propagate.State
+	var accepted map[string]string // its files, the broken ones as they last were
 	tree := map[string]string{}
 	for i := 0; i < len(ar.Files); {
 		name, _, _ := strings.Cut(ar.Files[i].Name, "/")
@@ -134,11 +138,55 @@ func history(ar *txtar.Archive) []storyCommit {
 			c.files = append(c.files, f)
 		}
 		if c.Problems == nil && c.seen == nil {
-			c.Snapshot, c.Problems = read(tree)
+			c.Snapshot, c.Problems = readOn(tree, accepted)
 		}
-		all = append(all, c)
+		if all = append(all, c); c.seen != nil {
+			s = propagate.Observe(s, *c.seen)
+		} else if s = propagate.Step(s, c.Commit); s.Refusal == nil {
+			accepted = mended(tree, accepted)
+		}
 	}
 	return all
+}
+
+const broken = "!broken "
+
+// mended is a tree with what its broken files were when they last could be
+// read.
+func mended(tree, before map[string]string) map[string]string {
+	mended := maps.Clone(tree)
+	for file, text := range tree {
+		if was, had := before[file]; strings.HasPrefix(text, broken) && had {
+			mended[file] = was
+		} else if strings.HasPrefix(text, broken) {
+			mended[file] = ""
+		}
+	}
+	return mended
+}
+
+// readOn makes a snapshot of a tree that follows on another one.
+func readOn(tree, before map[string]string) (*propagate.Snapshot, []propagate.Problem) {
+	wrong := map[string][]propagate.Problem{}
+	var all []propagate.Problem
+	for _, file := range slices.Sorted(maps.Keys(tree)) {
+		if why, is := strings.CutPrefix(tree[file], broken); is {
+			why, _, _ = strings.Cut(why, "\n")
+			wrong[file] = []propagate.Problem{{Origin: propagate.Origin{File: file, Line: 1}, Message: why}}
+			all = append(all, wrong[file]...)
+		}
+	}
+	s, problems := read(mended(tree, before))
+	if s == nil || len(all) == 0 {
+		return s, problems
+	}
+	if !s.Settings.Freezes() {
+		return nil, all
+	}
+	for file, why := range wrong {
+		s.Units = s.Units.With(file, &propagate.Unit{Path: file, Objects: s.Units.At(file).Objects, Broken: why})
+	}
+	return s, nil
 }
 
 // observe is a step of what was seen, which a second look must not change.
@@ -244,6 +292,7 @@ func add(s *propagate.Snapshot, node *yaml.Node, origin propagate.Origin, unit s
 		decode(text, &doc)
 		var p *propagate.Policy
 		if p, problems = propagate.NewPolicy(kind, doc.ObjectMeta, doc.Spec, origin, lines); p != nil {
+			p.Unit = unit
 			s.Policies = s.Policies.With(p.Ref.Key(), p)
 		}
 	case policyv1alpha1.KindOverridePolicy, policyv1alpha1.KindClusterOverridePolicy:
@@ -337,6 +386,9 @@ func print(s *propagate.State, plan *propagate.Plan) string {
 		for _, p := range r.Problems {
 			fmt.Fprintf(&b, "  %s\n", p.Error())
 		}
+	}
+	for _, unit := range s.FrozenUnits() {
+		fmt.Fprintf(&b, "%s is frozen as of %q\n", unit, s.Frozen[unit])
 	}
 	for binding := range s.Bindings.Values() {
 		printBinding(&b, s, binding)

@@ -56,6 +56,7 @@ type head struct {
 	Accepted string             `json:"accepted"`
 	Refusal  *propagate.Refusal `json:"refusal,omitempty"`
 	Seen     *propagate.Seen    `json:"seen,omitempty"`
+	Frozen   map[string]string  `json:"frozen,omitempty"`
 }
 
 // Origin is what a checkpoint is of.
@@ -112,7 +113,7 @@ func (c *Checkpoint) Load(origin Origin, history *History) (propagate.State, boo
 		return propagate.State{}, false, &ForeignCheckpoint{h.Origin}
 	}
 	saved.Commit, saved.Accepted, saved.Refusal = h.Commit, h.Accepted, h.Refusal
-	saved.Seen, saved.Renewed = h.Seen, h.Engine != engine
+	saved.Seen, saved.Frozen, saved.Renewed = h.Seen, h.Frozen, h.Engine != engine
 	state, err := restore(saved, history)
 	if err != nil {
 		return propagate.State{}, false, fmt.Errorf("checkpoint: %w", err)
@@ -130,14 +131,14 @@ func (c *Checkpoint) Load(origin Origin, history *History) (propagate.State, boo
 	return state, true, nil
 }
 
-// restore reads the commits that hold what is active, the accepted one last,
-// so that the next commit is read on top of it.
+// restore reads the commits that hold what is active. The next commit is read
+// on top of the accepted one.
 func restore(saved *propagate.Saved, history *History) (propagate.State, error) {
 	snapshots := map[string]*propagate.Snapshot{}
 	if saved.Accepted == "" {
 		return saved.Restore(snapshots)
 	}
-	accepted, err := history.Snapshot(saved.Accepted)
+	accepted, err := history.Accepted(saved.Accepted, saved.Frozen)
 	if err != nil {
 		return propagate.State{}, err
 	}
@@ -146,9 +147,9 @@ func restore(saved *propagate.Saved, history *History) (propagate.State, error) 
 		if snapshots[commit], err = history.Snapshot(commit); err != nil {
 			return propagate.State{}, err
 		}
-	}
-	if snapshots[saved.Accepted], err = history.Snapshot(saved.Accepted); err != nil {
-		return propagate.State{}, err
+		if saved.Renewed && !snapshots[commit].Whole() {
+			return propagate.State{}, fmt.Errorf("something was frozen at commit %s, and what that was then is not kept", short(commit))
+		}
 	}
 	return saved.Restore(snapshots)
 }
@@ -171,7 +172,7 @@ func read[R any](b *bbolt.Bucket, into map[propagate.ID]R) error {
 // Save keeps a state in one transaction. Its cost follows what changed since
 // the state that was kept before.
 func (c *Checkpoint) Save(origin Origin, next propagate.State) error {
-	raw, err := seal(head{format, engine, origin, next.Commit, next.Accepted, next.Refusal, next.Seen})
+	raw, err := seal(head{format, engine, origin, next.Commit, next.Accepted, next.Refusal, next.Seen, next.Frozen})
 	if err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}

@@ -5,6 +5,7 @@ package reconcile
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 
@@ -27,17 +28,17 @@ type History struct {
 	// Renders counts the units that were rendered.
 	Renders int
 
-	last reading // of the commit that was read last
-	gate struct{ plain, gated *propagate.Snapshot }
-	good reading // the last one that could be rendered: the next builds on it
+	accepted reading // that the last state stood on
+	last     reading // that was read last, on top of it
 }
 
 // reading is what became of one tree.
 type reading struct {
-	hash     string // of the tree; "" before the first
-	tree     *source.Tree
+	tree     *source.Tree // nil before the first
 	build    *render.Build
+	snapshot *propagate.Snapshot // the build's, with the gates of a look command
 	problems []propagate.Problem
+	on       *render.Build // that it was read on top of
 }
 
 // NewHistory reads repo under path; "." is all of it.
@@ -95,113 +96,193 @@ func (h *History) At(head string) (propagate.State, error) {
 // wrong with the commit's content is in the Commit, as it is wrong whoever
 // reads it; an error is only of this machine, and nothing may be concluded
 // from it.
-func (h *History) Read(c *source.Commit, _ *propagate.State) (propagate.Commit, error) {
+//
+// Where fairlead.yaml says FreezeUnit, what comes of the commit depends on the
+// last accepted one (fold rule 3): on that of the state, whatever was read, and
+// held, since.
+func (h *History) Read(c *source.Commit, on *propagate.State) (propagate.Commit, error) {
 	in := propagate.Commit{Hash: c.Hash, Trailers: convert(c.Trailers)}
 	tree, err := c.Tree(h.path)
 	if errors.Is(err, source.ErrNoPath) {
-		h.last = reading{}
 		in.Problems = []propagate.Problem{{Message: err.Error()}}
 		return in, nil
 	}
 	if err != nil {
 		return in, err
 	}
-	if h.last.hash != tree.Hash() {
-		if err := h.render(c, tree); err != nil {
-			return in, err
+	base, err := h.base(on)
+	if err != nil {
+		return in, err
+	}
+	if !h.last.of(tree) || h.last.on != base.build {
+		if h.last, err = h.read(tree, base); err != nil {
+			return in, fmt.Errorf("commit %s: %w", short(c.Hash), err)
 		}
 	}
-	if h.last.problems != nil {
-		in.Problems = h.last.problems
-		return in, nil
-	}
-	in.Snapshot = h.gated(h.last.build.Snapshot)
+	in.Snapshot, in.Problems = h.last.snapshot, h.last.problems
 	return in, nil
 }
 
 // Edited makes a step's input of a commit, as Read does, as if files that it
 // has, by their paths in the fleet's directory, had other contents.
-func (h *History) Edited(c *source.Commit, onto *propagate.State, files map[string][]byte) (propagate.Commit, error) {
-	in, err := h.Read(c, onto)
+func (h *History) Edited(c *source.Commit, on *propagate.State, files map[string][]byte) (propagate.Commit, error) {
+	in, err := h.Read(c, on)
 	if err != nil || in.Snapshot == nil || len(files) == 0 {
 		return in, err
 	}
-	build, err := h.renderer.Next(h.last.build, h.last.tree.With(files), slices.Sorted(maps.Keys(files)))
-	var problems render.Problems
-	switch lost := h.last.tree.Err(); {
-	case lost != nil:
-		return in, fmt.Errorf("edit of %s: %w", short(c.Hash), lost)
-	case errors.As(err, &problems):
-		in.Snapshot, in.Problems = nil, problems
-	case err != nil:
-		return in, fmt.Errorf("edit of %s: %w", short(c.Hash), err)
-	default:
-		in.Snapshot = h.gated(build.Snapshot)
+	base, err := h.base(on)
+	if err != nil {
+		return in, err
 	}
+	r, err := h.render(h.last.tree, files, base)
+	if err != nil {
+		return in, fmt.Errorf("edit of %s: %w", short(c.Hash), err)
+	}
+	in.Snapshot, in.Problems = r.snapshot, r.problems
 	return in, nil
 }
 
-// gated is a snapshot with the gates of a look command; the same for the same.
-func (h *History) gated(s *propagate.Snapshot) *propagate.Snapshot {
-	if len(h.Gates) == 0 {
-		return s
+func (r *reading) of(tree *source.Tree) bool { return r.tree != nil && r.tree.Hash() == tree.Hash() }
+
+// base is the reading of the commit that a state stands on. The last reading
+// is it, if it was accepted.
+func (h *History) base(on *propagate.State) (reading, error) {
+	switch on.Snapshot {
+	case nil:
+		return reading{}, nil
+	case h.last.snapshot:
+		h.accepted = h.last
+	case h.accepted.snapshot:
+	default:
+		r, err := h.restore(on.Accepted, on.Frozen)
+		if err != nil {
+			return r, err
+		}
+		r.snapshot = on.Snapshot
+		h.accepted = r
 	}
-	if h.gate.plain != s {
-		h.gate.plain, h.gate.gated = s, s.WithGates(h.Gates)
-	}
-	return h.gate.gated
+	return h.accepted, nil
 }
 
-// render reads a tree that is not the last one again, on top of the last good
-// one, so that only what differs is rendered.
-func (h *History) render(c *source.Commit, tree *source.Tree) error {
-	build, err := h.build(tree)
+// read reads a tree on top of an accepted one.
+func (h *History) read(tree *source.Tree, base reading) (reading, error) {
+	if base.of(tree) {
+		base.on = base.build
+		return base, nil
+	}
+	return h.render(tree, nil, base)
+}
+
+// render renders a tree, with edits, on top of an accepted one, so that only
+// what differs is rendered.
+func (h *History) render(tree *source.Tree, edits map[string][]byte, base reading) (reading, error) {
+	r := reading{tree: tree, on: base.build}
+	var err error
+	r.build, err = h.build(tree, edits, base)
 	var problems render.Problems
-	switch lost := tree.Err(); {
-	case lost != nil:
+	switch {
+	case tree.Err() != nil:
 		// What is wrong is this machine's, whatever rendering made of it.
-		return fmt.Errorf("commit %s: %w", short(c.Hash), lost)
+		return reading{}, tree.Err()
 	case errors.As(err, &problems):
-		h.last = reading{hash: tree.Hash(), problems: problems}
-		return nil
+		r.problems = problems
 	case err != nil:
-		return fmt.Errorf("commit %s: %w", short(c.Hash), err)
+		return reading{}, err
+	default:
+		r.snapshot = r.build.Snapshot.WithGates(h.Gates)
+		h.Renders += r.build.Renders
 	}
-	h.Renders += build.Renders
-	h.last = reading{hash: tree.Hash(), tree: tree, build: build}
-	h.good = h.last
-	return nil
+	return r, nil
 }
 
-func (h *History) build(tree *source.Tree) (*render.Build, error) {
-	if h.good.hash == tree.Hash() {
-		return h.good.build, nil
+func (h *History) build(tree *source.Tree, edits map[string][]byte, base reading) (*render.Build, error) {
+	fsys := tree.With(edits)
+	if base.build == nil {
+		return h.renderer.Render(fsys)
 	}
-	if h.good.build == nil {
-		return h.renderer.Render(tree)
-	}
-	changed, err := source.Changed(h.good.tree, tree)
+	changed, err := source.Changed(base.tree, tree)
 	if err != nil {
 		return nil, err
 	}
-	return h.renderer.Next(h.good.build, tree, changed)
+	return h.renderer.Next(base.build, fsys, slices.AppendSeq(changed, maps.Keys(edits)))
 }
 
-// Snapshot reads one commit by its hash, apart from the line of commits that
-// are folded. It must have been accepted once.
+// Accepted reads a commit that was accepted, with what was frozen then (see
+// propagate.State), so that the next commit is read on top of it.
+func (h *History) Accepted(hash string, frozen map[string]string) (*propagate.Snapshot, error) {
+	r, err := h.restore(hash, frozen)
+	if err != nil {
+		return nil, err
+	}
+	h.accepted = r
+	return r.snapshot, nil
+}
+
+func (h *History) restore(hash string, frozen map[string]string) (reading, error) {
+	trees := map[string]*source.Tree{}
+	tree := func(hash string) (*source.Tree, error) {
+		if trees[hash] == nil {
+			c, err := h.repo.Commit(hash)
+			if err != nil {
+				return nil, err
+			}
+			if trees[hash], err = c.Tree(h.path); err != nil {
+				return nil, err
+			}
+		}
+		return trees[hash], nil
+	}
+	earlier := map[string]fs.FS{}
+	for name, commit := range frozen {
+		if commit == "" {
+			continue // it never had any content
+		}
+		t, err := tree(commit)
+		if err != nil {
+			return reading{}, err
+		}
+		earlier[name] = t
+	}
+	t, err := tree(hash)
+	if err != nil {
+		return reading{}, err
+	}
+	build, err := h.renderer.Restore(t, earlier)
+	for _, t := range trees {
+		if t.Err() != nil {
+			err = t.Err()
+		}
+	}
+	if err != nil {
+		return reading{}, fmt.Errorf("commit %s cannot be rendered any more: %w", short(hash), err)
+	}
+	h.Renders += build.Renders
+	return reading{tree: t, build: build, snapshot: build.Snapshot.WithGates(h.Gates)}, nil
+}
+
+// Snapshot reads a commit that was accepted once, apart from the line of
+// commits that are folded. What was frozen then is not in it.
 func (h *History) Snapshot(hash string) (*propagate.Snapshot, error) {
 	c, err := h.repo.Commit(hash)
 	if err != nil {
 		return nil, err
 	}
-	in, err := h.Read(c, &propagate.State{})
+	tree, err := c.Tree(h.path)
 	if err != nil {
 		return nil, err
 	}
-	if in.Snapshot == nil {
-		return nil, fmt.Errorf("commit %s cannot be rendered any more: %w", short(hash), in.Problems[0])
+	r, err := h.read(tree, h.accepted)
+	if err == nil && (r.problems != nil || r.build.Frozen()) {
+		// On top of a later commit broken units would keep what they have there.
+		r, err = h.read(tree, reading{})
 	}
-	return in.Snapshot, nil
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("commit %s: %w", short(hash), err)
+	case r.problems != nil:
+		return nil, fmt.Errorf("commit %s cannot be rendered any more: %w", short(hash), r.problems[0])
+	}
+	return r.snapshot, nil
 }
 
 func convert(trailers []source.Trailer) []propagate.Trailer {

@@ -252,6 +252,7 @@ func (l *Loop) round(ctx context.Context, wait bool) error {
 		}
 	}
 	l.refusal()
+	l.frozen()
 	return l.act(ctx, wait)
 }
 

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/fairlead/fairlead/dispatch"
@@ -72,6 +73,20 @@ func (l *Loop) refusal() {
 	for _, line := range RefusalLines(&l.state) {
 		l.opt.Report(Line{Level: Warn, Text: line, What: what, Note: line, Commit: r.Commit})
 	}
+}
+
+// frozen tells what is broken, and what runs instead.
+func (l *Loop) frozen() {
+	told := map[string]bool{}
+	for _, f := range l.state.Broken() {
+		key := "frozen/" + f.String()
+		if told[key] = true; l.isNew(key, f.String()) {
+			l.report(Warn, "%s", f)
+		}
+	}
+	l.telling.Lock()
+	defer l.telling.Unlock()
+	maps.DeleteFunc(l.reported, func(key, _ string) bool { return strings.HasPrefix(key, "frozen/") && !told[key] })
 }
 
 // RefusalLines say, one per reason, why a state's head is refused or held.

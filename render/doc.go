@@ -15,6 +15,10 @@
 // tree at the cost of what changed. A unit remembers every path it read, and
 // every path it looked for and did not find.
 //
+// A unit that cannot be rendered refuses its tree, or keeps what it had in the
+// one before; fairlead.yaml says which (see freeze.go, and doubt.go for when
+// that would be a guess).
+//
 // The package owns kustomize, and hides that it keeps a schema for the whole
 // process (see build in kustomize.go).
 package render

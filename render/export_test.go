@@ -2,7 +2,11 @@
 
 package render
 
-import "io/fs"
+import (
+	"io/fs"
+	"maps"
+	"slices"
+)
 
 // Affected counts the units of b that are new, or read something in prev's
 // tree that is different in fsys.
@@ -14,3 +18,40 @@ func (b *Build) Affected(prev *Build, fsys fs.FS) (n int) {
 	}
 	return n
 }
+
+// Own picks a unit, and the files that it alone reads.
+func (b *Build) Own(i int) (name string, own []string) {
+	var names []string
+	for name := range b.units.All() {
+		if name != settingsFile {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return "", nil
+	}
+	name = names[i%len(names)]
+	for _, file := range b.Reads(name) {
+		others := 0
+		for _, u := range b.units.All() {
+			if _, reads := u.reads[file]; reads {
+				others++
+			}
+		}
+		if s := b.units.At(name).reads[file]; others == 1 && s != absent && s != directory {
+			own = append(own, file)
+		}
+	}
+	return name, own
+}
+
+// Reads are all paths that a unit looked at.
+func (b *Build) Reads(unit string) []string {
+	return slices.Sorted(maps.Keys(b.units.At(unit).reads))
+}
+
+// Broken is whether a unit is.
+func (b *Build) Broken(unit string) bool { return b.frozen[unit] }
+
+// Has is whether there is such a unit.
+func (b *Build) Has(unit string) bool { return b.units.At(unit) != nil }

@@ -62,6 +62,24 @@ func isKustomizationFile(name string) bool {
 	return slices.Contains(konfig.RecognizedKustomizationFileNames(), path.Base(name))
 }
 
+// readKustomization reads a directory's kustomization, one of the files that
+// were found there. file is "" when there is none.
+func readKustomization(dir string, found []string, content func(string) ([]byte, error)) (k *kustomization, file string, wrong []propagate.Problem) {
+	if len(found) == 0 {
+		return nil, "", nil
+	}
+	file = path.Join(dir, found[0])
+	if len(found) > 1 {
+		return nil, file, []propagate.Problem{problem(file, 1, fmt.Sprintf("%s is there too; a directory has one kustomization", found[1]))}
+	}
+	b, err := content(file)
+	if err != nil {
+		return nil, file, []propagate.Problem{problem(file, 0, cause(err))}
+	}
+	k, wrong = parseKustomization(dir, found[0], b)
+	return k, file, wrong
+}
+
 // parseKustomization decodes one file as kustomize would, whose field names
 // ignore case, but refuses fields that are given twice.
 func parseKustomization(dir, file string, b []byte) (*kustomization, []propagate.Problem) {

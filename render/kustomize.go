@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/types"
@@ -104,25 +105,14 @@ func (k *kustomized) check(dir string, isRoot bool, users []string) string {
 		return ""
 	}
 	k.checked[dir] = 0
-	var files []string
-	for _, name := range kustomizationFile(k.fsys, dir) {
-		files = append(files, path.Join(dir, name))
+	for _, name := range konfig.RecognizedKustomizationFileNames() {
+		k.look(path.Join(dir, name)) // also those that would be one too many
 	}
-	if len(files) != 1 {
-		file := path.Join(dir, "kustomization.yaml")
-		if len(files) > 1 {
-			k.wrong(problem(files[0], 1, fmt.Sprintf("%s is there too; a directory has one kustomization", path.Base(files[1]))))
-		}
-		return file
-	}
-	file := files[0]
-	b, err := k.content(file)
-	if err != nil {
-		k.wrong(problem(file, 0, cause(err)))
-		return file
-	}
-	parsed, wrong := parseKustomization(dir, path.Base(file), b)
-	if k.wrong(wrong...) {
+	parsed, file, wrong := readKustomization(dir, kustomizationFile(k.fsys, dir), k.content)
+	switch {
+	case file == "":
+		return path.Join(dir, "kustomization.yaml") // kustomize has words for it
+	case k.wrong(wrong...):
 		return file
 	}
 	uses := 1
@@ -233,7 +223,7 @@ func (k *kustomized) checkDir(from *kustomization, r ref, target string, users [
 		k.wrong(from.problem(r.field, "%s %s: a kustomization cannot use itself (%s)", plain(r.field), r.value, strings.Join(append(users, target), " uses ")))
 		return 0
 	case len(kustomizationFile(k.fsys, target)) == 0:
-		for _, name := range []string{"kustomization.yaml", "kustomization.yml", "Kustomization"} {
+		for _, name := range konfig.RecognizedKustomizationFileNames() {
 			k.look(path.Join(target, name))
 		}
 		k.wrong(from.problem(r.field, "%s %s: the directory has no kustomization.yaml", plain(r.field), r.value))

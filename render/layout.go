@@ -5,6 +5,7 @@ package render
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -24,20 +25,18 @@ type layout struct {
 	uses map[string][]string
 	// roots are the kustomizations that nobody uses.
 	roots map[string]bool
+	// unparsed are the kustomizations that cannot be parsed, and why not. What
+	// they use is then what they used when they last could.
+	unparsed map[string]propagate.Problem
 }
 
-// walk lays a tree out, and lists its plain files.
-func walk(fsys fs.FS) (l *layout, files []string, problems []propagate.Problem) {
-	w := &walker{fsys: fsys, layout: &layout{ignores: ignores{}, dirs: map[string]bool{}, uses: map[string][]string{}, roots: map[string]bool{}}}
+// walk comes by every directory of a tree, and lists its plain files.
+func walk(fsys fs.FS) *walker {
+	w := &walker{fsys: fsys, layout: &layout{
+		ignores: ignores{}, dirs: map[string]bool{}, uses: map[string][]string{}, roots: map[string]bool{}, unparsed: map[string]propagate.Problem{},
+	}}
 	w.dir(".", false)
-	if len(w.problems) > 0 {
-		return nil, nil, w.problems
-	}
-	for dir := range w.layout.dirs {
-		w.follow(dir)
-	}
-	w.findRoots()
-	return w.layout, w.files, w.problems
+	return w
 }
 
 type walker struct {
@@ -45,6 +44,18 @@ type walker struct {
 	layout   *layout
 	files    []string
 	problems []propagate.Problem
+	// used is what a kustomization that cannot be parsed used when it last
+	// could; nil when that does not matter, as the tree is refused for it.
+	used func(dir string) (uses []string, known bool)
+}
+
+// lay finds what uses what, and the roots.
+func (w *walker) lay() *layout {
+	for _, dir := range slices.Sorted(maps.Keys(w.layout.dirs)) {
+		w.follow(dir)
+	}
+	w.findRoots()
+	return w.layout
 }
 
 // maxDepth bounds how deep directories are walked.
@@ -79,8 +90,6 @@ func (w *walker) dir(dir string, owned bool) {
 		case e.IsDir():
 			w.dir(name, owned)
 		case !isManifest(name) || owned && name != settingsFile || isKustomizationFile(name):
-		case !e.Type().IsRegular():
-			w.wrong(name, 0, "%s", notRegular(w.fsys, name))
 		default:
 			w.files = append(w.files, name)
 		}
@@ -123,9 +132,14 @@ func (w *walker) follow(dir string) {
 	if _, done := w.layout.uses[dir]; done {
 		return
 	}
-	uses, ok := usesOf(w.fsys, dir)
-	if !ok {
-		return // a file; or building the unit that needs it says why
+	uses, is, wrong := usesOf(w.fsys, dir)
+	if !is {
+		return // a file
+	}
+	if wrong != nil {
+		if uses, is = w.asBefore(dir, *wrong); !is {
+			return // building the unit that needs it says why
+		}
 	}
 	w.layout.uses[dir] = uses
 	for _, used := range uses {
@@ -133,23 +147,35 @@ func (w *walker) follow(dir string) {
 	}
 }
 
-// usesOf reads the kustomization of a directory, if it has one that can be
-// read.
-func usesOf(fsys fs.FS, dir string) (uses []string, ok bool) {
-	files := kustomizationFile(fsys, dir)
-	if len(files) != 1 {
+// asBefore is what a kustomization used when it could be parsed. Without that
+// its bases would look like roots, and be rendered on their own.
+func (w *walker) asBefore(dir string, wrong propagate.Problem) (uses []string, known bool) {
+	if w.used == nil {
 		return nil, false
 	}
-	b, err := read(fsys, path.Join(dir, files[0]))
-	if err != nil {
+	if uses, known = w.used(dir); !known {
+		w.problems = append(w.problems, doubtful(wrong, "what it uses is not known, as it never could be parsed"))
 		return nil, false
 	}
-	k, wrong := parseKustomization(dir, files[0], b)
-	if len(wrong) > 0 {
-		return nil, false
-	}
-	return k.uses(), true
+	w.layout.unparsed[dir] = wrong
+	return uses, true
 }
+
+// usesOf reads the kustomization of a directory, if it is one.
+func usesOf(fsys fs.FS, dir string) (uses []string, is bool, wrong *propagate.Problem) {
+	k, file, problems := readKustomization(dir, kustomizationFile(fsys, dir), func(name string) ([]byte, error) { return read(fsys, name) })
+	switch {
+	case file == "":
+		return nil, false, nil
+	case len(problems) > 0:
+		return nil, true, &problems[0]
+	}
+	return k.uses(), true, nil
+}
+
+// unparsedFile names the kustomization of a directory that cannot be parsed,
+// whatever its file is called.
+func unparsedFile(dir string) string { return path.Join(dir, "kustomization.yaml") }
 
 // findRoots takes what nobody uses. What is used, but from no root, is used
 // in a circle.
@@ -205,10 +231,10 @@ func (l *layout) reshapes(fsys fs.FS, name string) bool {
 		return false
 	}
 	before, known := l.uses[dir]
-	if !known {
+	if _, unparsed := l.unparsed[dir]; !known || unparsed {
 		return true
 	}
 	// The usual edit, of an image or a patch, leaves the uses as they were.
-	after, ok := usesOf(fsys, dir)
-	return !ok || !slices.Equal(before, after)
+	after, is, wrong := usesOf(fsys, dir)
+	return !is || wrong != nil || !slices.Equal(before, after)
 }

@@ -39,6 +39,7 @@ type Build struct {
 	// there, seekers those that looked for one in vain.
 	readers, seekers ordered.Map[*readers]
 	scopes           ordered.Map[*scopeOf] // of the kinds that definitions in the tree bring
+	frozen           map[string]bool       // units that are broken
 }
 
 // readers are paths of units, sorted.
@@ -48,32 +49,45 @@ type readers struct{ units []string }
 // should be one; of two that differ the namespaced one holds, in any order.
 type scopeOf struct{ namespaced, cluster int }
 
-// Render renders a whole tree. The error is Problems. Units that the last
-// build of this Renderer has, and whose every read gives the same content
-// now, are taken from there.
-func (r *Renderer) Render(fsys fs.FS) (*Build, error) {
-	layout, files, problems := walk(fsys)
-	if len(problems) > 0 {
-		return nil, sorted(problems)
+// Render renders a whole tree that follows on none. The error is Problems.
+// Units that the last build of this Renderer has, and whose every read gives
+// the same content now, are taken from there.
+func (r *Renderer) Render(fsys fs.FS) (*Build, error) { return r.Restore(fsys, nil) }
+
+// Restore renders a whole tree that was rendered by Next before. earlier has
+// the trees, by what is frozen (see propagate.State), that hold the last good
+// content of what is broken in this one.
+func (r *Renderer) Restore(fsys fs.FS, earlier map[string]fs.FS) (*Build, error) {
+	w := walk(fsys)
+	if len(w.problems) > 0 {
+		return nil, sorted(w.problems)
 	}
 	r.mu.Lock()
 	last := r.last
 	r.mu.Unlock()
 
-	n := &next{fsys: fsys, prev: &Build{Snapshot: &propagate.Snapshot{}}, layout: layout, replaced: map[string]*unit{}}
+	n := &next{fsys: fsys, prev: &Build{Snapshot: &propagate.Snapshot{}}, earlier: earlier, replaced: map[string]*unit{}}
 	reuse := func(name string) bool {
+		if n.done(name) {
+			return true
+		}
 		if last == nil {
 			return false
 		}
 		u := last.units.At(name)
-		if u == nil || !u.current(fsys) {
+		if u == nil || u.broken != nil || !u.current(fsys) {
 			return false
 		}
 		n.replaced[name] = u
 		return true
 	}
-	n.renderFiles(slices.DeleteFunc(files, reuse))
-	for _, root := range slices.Sorted(maps.Keys(layout.roots)) {
+	if slices.Contains(w.files, settingsFile) && !reuse(settingsFile) {
+		n.render(settingsFile, false)
+	}
+	n.freezes = n.replaced[settingsFile].freezes()
+	n.lay(w)
+	n.renderFiles(slices.DeleteFunc(w.files, reuse))
+	for _, root := range slices.Sorted(maps.Keys(n.layout.roots)) {
 		if !reuse(root) {
 			n.render(root, true)
 		}
@@ -81,20 +95,27 @@ func (r *Renderer) Render(fsys fs.FS) (*Build, error) {
 	return r.remember(n.finish())
 }
 
-// Next renders a tree of which prev is an earlier version. changed lists the
-// files that differ between the two, sorted or not. Only units that read or
-// looked for one of them are rendered; the rest, down to each *Template, is
-// shared with prev. The error is Problems; prev is then still the one to
-// continue from, with all that changed since.
+// Next renders a tree that follows on prev, the last one that was accepted.
+// changed lists the files that differ between the two, sorted or not. Only
+// units that read or looked for one of them are rendered; the rest, down to
+// each *Template, is shared with prev, and so is what a broken unit keeps. The
+// error is Problems; prev is then still the one to continue from, with all
+// that changed since.
 func (r *Renderer) Next(prev *Build, fsys fs.FS, changed []string) (*Build, error) {
-	n := &next{fsys: fsys, prev: prev, layout: prev.layout, replaced: map[string]*unit{}}
-	reshaped := slices.ContainsFunc(changed, func(name string) bool { return prev.layout.reshapes(fsys, name) })
-	if reshaped {
-		n.reshape()
+	n := &next{fsys: fsys, prev: prev, changed: changed, layout: prev.layout, replaced: map[string]*unit{}}
+	var w *walker
+	if slices.ContainsFunc(changed, func(name string) bool { return prev.layout.reshapes(fsys, name) }) {
+		if w = walk(fsys); len(w.problems) > 0 {
+			return nil, sorted(w.problems)
+		}
+	}
+	n.settle(w)
+	if w != nil {
+		n.reshape(w)
 	}
 	for _, name := range changed {
 		n.renderReaders(name)
-		if !reshaped {
+		if w == nil {
 			n.renderFile(name)
 			continue
 		}
@@ -119,10 +140,14 @@ func (r *Renderer) remember(b *Build, problems Problems) (*Build, error) {
 type next struct {
 	fsys     fs.FS
 	prev     *Build
+	changed  []string         // files that differ from prev's tree
+	earlier  map[string]fs.FS // that hold what is frozen, where prev does not
 	layout   *layout
 	replaced map[string]*unit // nil for a unit that is gone
 	renders  int
-	problems []propagate.Problem
+	freezes  bool                          // an error in a unit reaches that unit alone
+	broken   []*unit                       // that were rendered now
+	problems []propagate.Problem           // that refuse the tree
 	places   map[string][]propagate.Origin // of what is there more than once
 }
 
@@ -131,52 +156,72 @@ func (n *next) done(name string) bool {
 	return done
 }
 
-func (n *next) render(name string, root bool) {
-	u, problems := render(n.fsys, name, root)
-	n.put(name, root, u, problems)
-}
+func (n *next) render(name string, root bool) { n.put(render(n.fsys, name, root)) }
 
 // renderFiles renders plain files, which know nothing of each other, on all
 // cores.
 func (n *next) renderFiles(names []string) {
-	units, problems := make([]*unit, len(names)), make([][]propagate.Problem, len(names))
+	units, invalid := make([]*unit, len(names)), make([][]propagate.Problem, len(names))
 	var at atomic.Int64
 	var workers sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(names)) {
 		workers.Go(func() {
 			for i := int(at.Add(1)) - 1; i < len(names); i = int(at.Add(1)) - 1 {
-				units[i], problems[i] = render(n.fsys, names[i], false)
+				units[i], invalid[i] = render(n.fsys, names[i], false)
 			}
 		})
 	}
 	workers.Wait()
-	for i, name := range names {
-		n.put(name, false, units[i], problems[i])
+	for i := range names {
+		n.put(units[i], invalid[i])
 	}
 }
 
-// put takes what became of a unit.
-func (n *next) put(name string, root bool, u *unit, problems []propagate.Problem) {
+// put takes what became of a unit. invalid refuses the tree.
+func (n *next) put(u *unit, invalid []propagate.Problem) {
 	n.renders++
-	n.problems = append(n.problems, problems...)
-	if u == nil {
-		u = &unit{path: name, root: root}
+	n.problems = append(n.problems, invalid...)
+	if u.broken != nil {
+		n.broken = append(n.broken, u)
 	}
-	n.replaced[name] = u
+	n.replaced[u.path] = u
 }
 
-// reshape walks the tree again and finds the units that come and go.
-func (n *next) reshape() {
-	layout, files, problems := walk(n.fsys)
-	if n.problems = append(n.problems, problems...); layout == nil {
-		return
+// settle reads the settings before everything else: they say how far an error
+// reaches.
+func (n *next) settle(w *walker) {
+	u, edited := n.prev.units.At(settingsFile), slices.Contains(n.changed, settingsFile)
+	switch {
+	case w != nil && !slices.Contains(w.files, settingsFile):
+		return // there are none any more
+	case w != nil && (edited || u == nil):
+		n.render(settingsFile, false)
+	case w == nil && edited:
+		n.renderFile(settingsFile)
 	}
-	n.layout = layout
+	if n.done(settingsFile) {
+		u = n.replaced[settingsFile]
+	}
+	n.freezes = u.freezes()
+}
+
+// lay takes the layout of a tree that was walked.
+func (n *next) lay(w *walker) {
+	if n.freezes {
+		w.used = n.used
+	}
+	n.layout = w.lay()
+	n.problems = append(n.problems, w.problems...)
+}
+
+// reshape finds the units that come and go.
+func (n *next) reshape(w *walker) {
+	n.lay(w)
 	now := map[string]bool{} // path to whether it is a root
-	for _, file := range files {
+	for _, file := range w.files {
 		now[file] = false
 	}
-	for root := range layout.roots {
+	for root := range n.layout.roots {
 		now[root] = true
 	}
 	for name, u := range n.prev.units.All() {
@@ -187,7 +232,9 @@ func (n *next) reshape() {
 		}
 	}
 	for name, root := range now {
-		n.render(name, root)
+		if !n.done(name) {
+			n.render(name, root)
+		}
 	}
 }
 
@@ -223,8 +270,6 @@ func (n *next) renderFile(name string) {
 		if had {
 			n.replaced[name] = nil
 		}
-	case special:
-		n.problems = append(n.problems, problem(name, 0, notRegular(n.fsys, name)))
 	default:
 		n.render(name, false)
 	}
@@ -232,13 +277,15 @@ func (n *next) renderFile(name string) {
 
 // finish puts the build together.
 func (n *next) finish() (*Build, Problems) {
+	n.freeze()
 	if len(n.problems) > 0 {
 		return nil, sorted(n.problems)
 	}
-	b := &Build{Renders: n.renders, layout: n.layout, units: n.prev.units, scopes: n.prev.scopes, readers: n.prev.readers, seekers: n.prev.seekers}
+	b := &Build{Renders: n.renders, layout: n.layout, units: n.prev.units, scopes: n.prev.scopes, readers: n.prev.readers, seekers: n.prev.seekers, frozen: n.frozen()}
 	n.rescope(b)
 	b.Snapshot = n.snapshot()
 	n.tellTwice()
+	n.doubt(b.Snapshot)
 	if len(n.problems) > 0 {
 		return nil, sorted(n.problems)
 	}
@@ -323,6 +370,9 @@ func (n *next) rescope(b *Build) {
 // snapshot is prev's with the changed units' documents instead of the old.
 func (n *next) snapshot() *propagate.Snapshot {
 	s := *n.prev.Snapshot
+	if n.layout != n.prev.layout {
+		s.Unparsed = n.layout.unparsedFiles()
+	}
 	names := slices.Sorted(maps.Keys(n.replaced))
 	clusters, policies := collection[*propagate.Cluster]{what: "Cluster"}, collection[*propagate.Policy]{what: "policy"}
 	overrides := collection[*propagate.Override]{what: "override"}
@@ -428,10 +478,10 @@ func (n *next) settings(have, now *propagate.Settings) *propagate.Settings {
 
 // unit is what the snapshot says of a unit: the old word, if it still holds.
 func (n *next) unit(name string, u *unit) *propagate.Unit {
-	if before := n.prev.Snapshot.Units.At(name); before != nil && before.Objects == len(u.items) {
+	if before := n.prev.Snapshot.Units.At(name); before != nil && before.Objects == len(u.items) && slices.Equal(before.Broken, u.broken) {
 		return before
 	}
-	return &propagate.Unit{Path: name, Objects: len(u.items)}
+	return &propagate.Unit{Path: name, Objects: len(u.items), Broken: u.broken}
 }
 
 // twice records that one thing is in two places.
@@ -453,7 +503,7 @@ func (n *next) tellTwice() {
 		for _, p := range rest {
 			// A base that two roots make the same of is one place, twice.
 			if p != first || places[len(places)-1] == first {
-				n.problems = append(n.problems, propagate.Problem{Origin: p, Message: fmt.Sprintf("%s is at %s too", what, first)})
+				n.problems = append(n.problems, propagate.Problem{Origin: p, Message: fmt.Sprintf("%s is at %s too", what, first) + n.frozenAt(p, first)})
 			}
 		}
 	}
@@ -610,33 +660,49 @@ type unit struct {
 	root  bool
 	items []*item
 	reads map[string]state
+	// broken is why it could not be rendered. Its items are then those that it
+	// had before.
+	broken []propagate.Problem
 }
 
-// render renders one unit. A broken one gives problems and nil.
-func render(fsys fs.FS, name string, root bool) (u *unit, problems []propagate.Problem) {
+// render renders one unit. invalid are the mistakes that its settings or its
+// policies make, which are not only its own.
+func render(fsys fs.FS, name string, root bool) (u *unit, invalid []propagate.Problem) {
 	v := newView(fsys)
+	u = &unit{path: name, root: root, reads: v.reads}
 	var docs []*document
 	if root {
-		docs, problems = kustomize(v, name)
-	} else if b, err := v.content(name); err != nil {
-		problems = []propagate.Problem{problem(name, 0, cause(err))}
+		docs, u.broken = kustomize(v, name)
 	} else {
-		docs, problems = parseFile(name, b)
+		docs, u.broken = plainFile(v, name)
 	}
-	if len(problems) > 0 {
-		return nil, problems
-	}
-	u = &unit{path: name, root: root, reads: v.reads}
 	for _, d := range docs {
 		it, wrong := sortDocument(d, name)
-		if problems = append(problems, wrong...); len(wrong) == 0 {
+		switch {
+		case len(wrong) == 0:
 			u.items = append(u.items, it)
+		case d.steers():
+			invalid = append(invalid, wrong...)
+		default:
+			u.broken = append(u.broken, wrong...)
 		}
 	}
-	if len(problems) > 0 {
-		return nil, problems
+	if u.broken != nil {
+		u.items, u.broken = nil, sorted(u.broken)
 	}
-	return u, nil
+	return u, invalid
+}
+
+// plainFile reads a file that is a unit.
+func plainFile(v *view, name string) ([]*document, []propagate.Problem) {
+	if v.look(name) == special {
+		return nil, []propagate.Problem{problem(name, 0, notRegular(v.fsys, name))}
+	}
+	b, err := v.content(name)
+	if err != nil {
+		return nil, []propagate.Problem{problem(name, 0, cause(err))}
+	}
+	return parseFile(name, b)
 }
 
 // current is whether all that the unit read is as it was.
@@ -664,7 +730,7 @@ func (u *unit) scoped(scope propagate.Scope) *unit {
 			continue
 		}
 		if out == u {
-			out = &unit{u.path, u.root, slices.Clone(u.items), u.reads}
+			out = &unit{u.path, u.root, slices.Clone(u.items), u.reads, u.broken}
 		}
 		out.items[i] = now
 	}

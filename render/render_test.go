@@ -88,7 +88,11 @@ func snapshot(s *propagate.Snapshot) string {
 		fmt.Fprintf(&out, "settings %s %s\n", s.Settings.Origin, compact(s.Settings.Spec))
 	}
 	for u := range s.Units.Values() {
-		fmt.Fprintf(&out, "unit %s %d\n", u.Path, u.Objects)
+		fmt.Fprintf(&out, "unit %s %d", u.Path, u.Objects)
+		if u.Broken != nil {
+			fmt.Fprint(&out, " broken")
+		}
+		fmt.Fprintln(&out)
 	}
 	for name, c := range s.Clusters.All() {
 		fmt.Fprintf(&out, "cluster %s %s %s\n", name, c.Origin, compact(c.Spec))

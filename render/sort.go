@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -70,7 +72,7 @@ func sortDocument(d *document, unit string) (*item, []propagate.Problem) {
 	case gv.Group == fleetv1alpha1.GroupVersion.Group:
 		return sortSettings(d, unit, apiVersion, kind)
 	case gv.Group == "policy.karmada.io" || gv.Group == "cluster.karmada.io":
-		return sortPolicy(d, gv, kind)
+		return sortPolicy(d, unit, gv, kind)
 	case apiVersion == appsv1alpha1.GroupVersion.String() && kind == appsv1alpha1.KindWorkloadRebalancer:
 		delete(d.object, "status")
 		var doc appsv1alpha1.WorkloadRebalancer
@@ -92,6 +94,20 @@ func sortDocument(d *document, unit string) (*item, []propagate.Problem) {
 		return notPropagated(d, gv.Group, "it describes one cluster")
 	}
 	return sortTemplate(d, unit)
+}
+
+// steers is whether a document is of the kinds that say what goes where. With
+// a mistake in one of them the rest of the tree may mean something else, so
+// its unit is not frozen but the commit refused (fold rule 3).
+func (d *document) steers() bool {
+	kind, _ := d.object["kind"].(string)
+	apiVersion, _ := d.object["apiVersion"].(string)
+	if apiVersion == "" {
+		return kind == fleetv1alpha1.KindFleetConfig ||
+			slices.ContainsFunc(slices.Collect(maps.Values(steering)), func(kinds []string) bool { return slices.Contains(kinds, kind) })
+	}
+	group, _, _ := strings.Cut(apiVersion, "/")
+	return group == fleetv1alpha1.GroupVersion.Group || strings.HasSuffix(group, ".karmada.io")
 }
 
 // checkMeta refuses what is no Kubernetes object.
@@ -156,7 +172,7 @@ func sortSettings(d *document, unit, apiVersion, kind string) (*item, []propagat
 }
 
 // sortPolicy takes the kinds of Karmada that a user writes.
-func sortPolicy(d *document, gv schema.GroupVersion, kind string) (*item, []propagate.Problem) {
+func sortPolicy(d *document, unit string, gv schema.GroupVersion, kind string) (*item, []propagate.Problem) {
 	switch gv.String() + " " + kind {
 	case "policy.karmada.io/v1alpha1 " + policyv1alpha1.KindPropagationPolicy, "policy.karmada.io/v1alpha1 " + policyv1alpha1.KindClusterPropagationPolicy:
 	case "cluster.karmada.io/v1alpha1 Cluster":
@@ -192,6 +208,7 @@ func sortPolicy(d *document, gv schema.GroupVersion, kind string) (*item, []prop
 	}
 	p, wrong := propagate.NewPolicy(kind, policy.ObjectMeta, policy.Spec, d.origin, d.lines())
 	if p != nil {
+		p.Unit = unit
 		for _, f := range findings {
 			f.Policy = p.Ref
 			f.Object = propagate.ID{Group: "policy.karmada.io", Kind: kind, Namespace: p.Ref.Namespace, Name: p.Ref.Name}

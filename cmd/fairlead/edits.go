@@ -497,7 +497,7 @@ func sameTaints(a, b []corev1.Taint) bool {
 
 // plan prints what the edit does to every cluster.
 func (d *desk) plan(out, stderr io.Writer, in propagate.Commit) error {
-	warnRefused(stderr, &d.state)
+	warn(stderr, &d.state)
 	in.Hash, in.Trailers = "edit", nil
 	after, guard := propagate.Preview(d.state, in)
 	plan := propagate.Compare(&d.state, &after, guard)

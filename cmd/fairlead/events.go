@@ -226,7 +226,7 @@ func (n *narration) account(c *source.Commit, before, after *propagate.State) *a
 	if n.filter == nil && before.Snapshot != after.Snapshot {
 		a.joined = n.joined(before, after)
 	}
-	if before.Snapshot == after.Snapshot && a.verdict == "accepted" && len(a.happened) == 0 {
+	if before.Snapshot == after.Snapshot && before.Refusal == nil && a.verdict == "accepted" && len(a.happened) == 0 {
 		a.verdict = ""
 	}
 	return a

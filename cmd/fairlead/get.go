@@ -84,7 +84,7 @@ func (f *getFlags) get(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	warnRefused(cmd.ErrOrStderr(), &state)
+	warn(cmd.ErrOrStderr(), &state)
 	if !ours {
 		return f.live(cmd, args[0], strings.Join(args[1:], ""), &state)
 	}

@@ -62,7 +62,7 @@ func (f *historyFlags) history(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	warnRefused(cmd.ErrOrStderr(), &state)
+	warn(cmd.ErrOrStderr(), &state)
 	id, err := t.found(&state)
 	if err != nil {
 		return err

@@ -247,8 +247,13 @@ func (l *look) commits(after, head string) ([]*source.Commit, error) {
 	return slices.Insert(rest, 0, first), nil
 }
 
-// warnRefused says on stderr that what is printed is not the head (fold rule 4).
-func warnRefused(stderr io.Writer, s *propagate.State) {
+// warn says on stderr that what is printed is not the head (fold rule 4), or
+// not all of it.
+func warn(stderr io.Writer, s *propagate.State) {
+	if frozen := s.FrozenUnits(); len(frozen) > 0 {
+		fmt.Fprintf(stderr, "fairlead: commit %s is shown, but %s: %s; 'fairlead validate' says why\n",
+			short(s.Accepted), frozenUnits(frozen), strings.Join(frozen, ", "))
+	}
 	r := s.Refusal
 	if r == nil {
 		return

@@ -228,6 +228,11 @@ func (r *planReport) held() bool {
 	return slices.ContainsFunc(r.Findings, func(f planFinding) bool { return f.Trailer != "" })
 }
 
+// frozen is whether units cannot be read.
+func (r *planReport) frozen() bool {
+	return slices.ContainsFunc(r.Findings, func(f planFinding) bool { return f.Code == propagate.FindingFrozen })
+}
+
 var glyphs = map[propagate.Action]string{
 	propagate.ActionCreate: "+", propagate.ActionUpdate: "~", propagate.ActionScale: "^",
 	propagate.ActionDelete: "-", propagate.ActionPreserve: "o", propagate.ActionNone: "=",
@@ -251,6 +256,8 @@ func (r *planReport) verdict(w io.Writer) {
 	case !r.Complete:
 		fmt.Fprintln(w, "The change cannot be planned: the fleet would stay as it is.")
 		return
+	case !r.changes() && r.frozen():
+		fmt.Fprintln(w, "Nothing changes on any cluster: what cannot be read stays as it is.")
 	case !r.changes() && c.Held == 0:
 		fmt.Fprintln(w, "Nothing changes on any cluster.")
 		return

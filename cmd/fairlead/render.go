@@ -54,7 +54,16 @@ func (f *lookFlags) render(cmd *cobra.Command, output string) error {
 		}
 		return fmt.Errorf("commit %s does not render: %s", short(head), count(len(in.Problems), "problem"))
 	}
-	return rendered(in.Snapshot).print(cmd.OutOrStdout(), output, false)
+	if err := rendered(in.Snapshot).print(cmd.OutOrStdout(), output, false); err != nil || in.Snapshot.Whole() {
+		return err
+	}
+	// Without a fold it is not known what stands in for what is broken.
+	for u := range in.Snapshot.Units.Values() {
+		for _, p := range u.Broken {
+			fmt.Fprintln(cmd.ErrOrStderr(), p.Error())
+		}
+	}
+	return fmt.Errorf("commit %s does not render whole", short(head))
 }
 
 // rendered lists the documents of a snapshot by where they stand.

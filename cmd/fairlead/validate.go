@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -15,7 +16,7 @@ func newValidate() *cobra.Command {
 		Short: "Check the fleet at a revision as the loop would, all problems at once",
 		Long: `Folds the history up to --ref and prints every reason why its commit would be
 refused or held, as file:line: message, and what is worth knowing otherwise.
-It exits 1 when the commit would be refused or held.`,
+It exits 1 when the commit would be refused or held, or a unit of it is frozen.`,
 		Args: mustNotHaveArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.validate(cmd) },
 	}
@@ -47,10 +48,22 @@ func (f *lookFlags) validate(cmd *cobra.Command) error {
 	for _, finding := range findings {
 		fmt.Fprintf(out, "%s [%s %s]\n", finding, finding.Level, finding.Code)
 	}
+	if frozen := state.FrozenUnits(); len(frozen) > 0 {
+		fmt.Fprintf(stderr, "fairlead: commit %s is accepted, but %s: %s\n", short(head), frozenUnits(frozen), strings.Join(frozen, ", "))
+		return &exitError{exitFailed}
+	}
 	s := state.Snapshot
 	fmt.Fprintf(stderr, "commit %s is valid: %s, %s, %s, %s\n", short(head), count(s.Clusters.Len(), "cluster"),
 		count(s.Policies.Len(), "polic"), count(s.Templates.Len(), "template"), count(len(findings), "finding"))
 	return nil
+}
+
+// frozenUnits reads "1 unit of it is frozen".
+func frozenUnits(paths []string) string {
+	if len(paths) == 1 {
+		return "1 unit of it is frozen"
+	}
+	return count(len(paths), "unit") + " of it are frozen"
 }
 
 // count reads "1 cluster", "2 clusters", "2 policies".

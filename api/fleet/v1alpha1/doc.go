@@ -43,7 +43,8 @@ type FleetConfigSpec struct {
 // OnBroken says how far a read or render error reaches.
 type OnBroken string
 
-// What a broken unit does to its commit.
+// What a unit that cannot be read or rendered does: it refuses its commit, or
+// it keeps what it has in the last accepted one while everything else goes on.
 const (
 	RefuseCommit OnBroken = "RefuseCommit"
 	FreezeUnit   OnBroken = "FreezeUnit"
