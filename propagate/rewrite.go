@@ -32,6 +32,7 @@ func Rewrite(old, line State, c Commit) State {
 	if line.Snapshot == nil {
 		return line
 	}
+	st.units()
 	if guard := st.guard(); guard != nil {
 		return old.refuse(c, guard, guard.problems())
 	}

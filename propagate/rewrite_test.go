@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package propagate_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/fairlead/fairlead/propagate"
+)
+
+const rewritten = `
+-- c1/fairlead.yaml --
+apiVersion: fairlead.dev/v1alpha1
+kind: FleetConfig
+spec: {onBroken: FreezeUnit}
+-- c1/fleet.yaml --
+apiVersion: cluster.karmada.io/v1alpha1
+kind: Cluster
+metadata: {name: m1}
+spec: {syncMode: Push}
+---
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: all, namespace: default}
+spec:
+  resourceSelectors:
+  - {apiVersion: v1, kind: ConfigMap}
+-- c1/api.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: api, namespace: default}
+-- c1/web.yaml --
+`
+
+// On a rewritten branch a unit may be broken from its first commit on. What it
+// rendered on the old one is held then, and not deleted: the guard counts the
+// old state to the new one as one step (fold rules 5 and 21).
+func TestRewriteHoldsWhatCannotBeRead(t *testing.T) {
+	fold := func(web string) (s propagate.State) {
+		for _, c := range history(txtar.Parse([]byte(rewritten + web))) {
+			s = propagate.Step(s, c.Commit)
+		}
+		return s
+	}
+	old := fold("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web, namespace: default}\n")
+	line := fold("!broken YAML: it cannot be read\n")
+	if old.Bindings.Len() != 2 || line.Bindings.Len() != 1 {
+		t.Fatalf("%d and %d bindings", old.Bindings.Len(), line.Bindings.Len())
+	}
+	head := propagate.Commit{Hash: "head"}
+	held := propagate.Rewrite(old, line, head)
+	if held.Refusal == nil || held.Refusal.Guard == nil || !strings.Contains(held.Refusal.Problems[0].Message, "web.yaml rendered 1 object and now renders none") {
+		t.Fatalf("not held:\n%s", print(&held, nil))
+	}
+	if held.Bindings.Len() != 2 || held.Departed.Len() != 0 {
+		t.Errorf("held, and something is gone:\n%s", print(&held, nil))
+	}
+	key, value, _ := strings.Cut(held.Refusal.Guard.Trailer(), ": ")
+	head.Trailers = []propagate.Trailer{{Key: key, Value: value}}
+	if allowed := propagate.Rewrite(old, line, head); allowed.Refusal != nil || allowed.Departed.Len() != 1 {
+		t.Errorf("not allowed:\n%s", print(&allowed, nil))
+	}
+}
