@@ -9,6 +9,8 @@ func (st *step) depart(old, b *Binding, keep bool) {
 	key := old.Key()
 	moved := gained(old, b)
 	var lost []Work
+	var departed, left []Gone
+	apiVersion := ""
 	for _, w := range old.Works {
 		if b != nil && b.Work(w.Cluster) != nil {
 			continue
@@ -20,14 +22,21 @@ func (st *step) depart(old, b *Binding, keep bool) {
 			continue // it was held from the beginning: nothing new is there
 		}
 		gone := Gone{Cluster: w.Cluster, Preserve: keep, Commit: st.commit.Hash, Released: w.Released}
+		apiVersion = w.Released.APIVersion
 		if _, inFleet := st.next.Snapshot.Clusters.Get(w.Cluster); !inFleet {
-			st.next.Left = set(st.next.Left, key, st.next.Left.At(key).with(old.ID, w.Released.APIVersion, gone))
+			left = append(left, gone)
 			continue
 		}
-		st.next.Departed = set(st.next.Departed, key, st.next.Departed.At(key).with(old.ID, w.Released.APIVersion, gone))
+		departed = append(departed, gone)
 		if !keep {
 			lost = append(lost, w)
 		}
+	}
+	if left != nil {
+		st.next.Left = set(st.next.Left, key, st.next.Left.At(key).with(old.ID, apiVersion, left...))
+	}
+	if departed != nil {
+		st.next.Departed = set(st.next.Departed, key, st.next.Departed.At(key).with(old.ID, apiVersion, departed...))
 	}
 	for _, w := range lost {
 		st.deletions = append(st.deletions, Deletion{Cluster: w.Cluster, ID: old.ID, Moved: moved >= len(lost)})

@@ -197,17 +197,21 @@ func (s *State) Departure(cluster string, id ID) *Gone {
 	return s.Departed.At(id.Key()).on(cluster)
 }
 
-// with adds or replaces one cluster of an absence.
-func (a *Absence) with(id ID, apiVersion string, g Gone) *Absence {
-	next := &Absence{ID: id, APIVersion: apiVersion, Clusters: []Gone{g}}
-	if a != nil {
-		for _, other := range a.Clusters {
-			if other.Cluster != g.Cluster {
-				next.Clusters = append(next.Clusters, other)
-			}
+// with adds or replaces clusters of an absence.
+func (a *Absence) with(id ID, apiVersion string, gone ...Gone) *Absence {
+	next := &Absence{ID: id, APIVersion: apiVersion, Clusters: slices.Clone(gone)}
+	byCluster := func(x, y Gone) int { return strings.Compare(x.Cluster, y.Cluster) }
+	slices.SortFunc(next.Clusters, byCluster)
+	if a == nil {
+		return next
+	}
+	replaced := next.Clusters
+	for _, other := range a.Clusters {
+		if _, there := slices.BinarySearchFunc(replaced, other, byCluster); !there {
+			next.Clusters = append(next.Clusters, other)
 		}
 	}
-	slices.SortFunc(next.Clusters, func(x, y Gone) int { return strings.Compare(x.Cluster, y.Cluster) })
+	slices.SortFunc(next.Clusters, byCluster)
 	return next
 }
 
