@@ -128,7 +128,7 @@ type Options struct {
 type Event struct {
 	Cluster string
 	ID      propagate.ID // zero: of the member as a whole
-	Op      string       // "apply", "restore", "delete", "release", "list", "contact", "watch KIND"
+	Op      string       // "apply", "adopt", "restore", "delete", "release", "list", "contact", "watch KIND"
 	Note    string       // what is worth saying although it went well
 	Err     error        // an *Error
 	Took    time.Duration

@@ -4,6 +4,7 @@ package reconcile_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,6 +71,12 @@ func TestDriftIsRestoredExceptWhereItIsHeld(t *testing.T) {
 	if said := w.said(); !strings.Contains(said, "eu-1: restore ConfigMap default/web: it was deleted") {
 		t.Errorf("it was not told:\n%s", said)
 	}
+	w.eventually("it is recorded", func() bool {
+		record := reconcile.OpenEvents(w.state)
+		defer record.Close()
+		found, err := record.Next()
+		return err == nil && slices.ContainsFunc(found, func(e reconcile.Event) bool { return e.What == reconcile.Restored && e.Text == "it was deleted" })
+	})
 }
 
 func (w *world) eventually(what string, holds func() bool) {

@@ -58,7 +58,8 @@ type What string
 // The words.
 const (
 	Applied  What = "applied"
-	Adopted  What = "adopted" // it was not ours, and is now
+	Adopted  What = "adopted"  // it was not ours, and is now
+	Restored What = "restored" // it was changed by hand
 	Deleted  What = "deleted"
 	Released What = "released" // left running, without our marks
 	Failed   What = "failed"
@@ -67,8 +68,8 @@ const (
 	Noted    What = "noted"
 )
 
-// words of the acts that dispatch tells of.
-var acts = map[string]What{"apply": Applied, "adopt": Adopted, "delete": Deleted, "release": Released}
+// acts are the words for what dispatch tells of.
+var acts = map[string]What{"apply": Applied, "adopt": Adopted, "restore": Restored, "delete": Deleted, "release": Released}
 
 // eventLog writes the record. What cannot be written is lost and is said once:
 // no cluster waits for it. A nil eventLog writes nothing.

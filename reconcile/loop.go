@@ -292,6 +292,7 @@ func (l *Loop) fold(head string) error {
 			return err
 		}
 	}
+	l.events.at(l.state.Accepted)
 	l.report(Info, "folded %s to %s %q: %s, %s", plural(len(commits), "commit"), short(head), subject(commits),
 		plural(l.state.Bindings.Len(), "binding"), plural(l.state.Works, "work"))
 	return nil

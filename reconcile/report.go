@@ -14,7 +14,6 @@ import (
 )
 
 func (l *Loop) report(level Level, format string, args ...any) {
-	l.events.at(l.state.Accepted)
 	l.opt.Report(Line{Level: level, Text: fmt.Sprintf(format, args...)})
 }
 
