@@ -3,6 +3,7 @@
 package reconcile_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -91,5 +92,24 @@ func TestEventsThatCannotBeWritten(t *testing.T) {
 	w.wantImages("ap-1=1.0 eu-1=1.0 us-1=1.0")
 	if said := w.said(); strings.Count(said, "the record of events is not written") != 1 {
 		t.Errorf("it was said:\n%s", said)
+	}
+}
+
+// A dry run did nothing that could be recorded.
+func TestNoEventsOfADryRun(t *testing.T) {
+	w := newWorld(t, embeddedMembers(t))
+	w.repo.Commit("first release", quickstart(t))
+	options := w.options()
+	options.DryRun = true
+	l, err := reconcile.Open(context.Background(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = l.Once(context.Background())
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := reconcile.OpenEvents(w.state).Next(); err != nil || len(found) > 0 {
+		t.Errorf("found %s, %v", asJSON(t, found), err)
 	}
 }

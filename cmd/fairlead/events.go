@@ -107,8 +107,8 @@ func (f *eventsFlags) events(cmd *cobra.Command) error {
 	if asked != nil && len(n.objects) == 0 {
 		return fmt.Errorf("%s is no template of the fleet, and was none; 'fairlead get templates' lists them", asked)
 	}
-	if !f.watch {
-		return nil
+	if err := n.checkClusters(f.clusters); err != nil || !f.watch {
+		return err
 	}
 	return n.follow(cmd.Context(), record)
 }

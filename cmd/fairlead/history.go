@@ -67,6 +67,9 @@ func (f *historyFlags) history(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := t.checkClusters(f.clusters); err != nil {
+		return err
+	}
 	r := newHistoryReport(t, id, head, f.clusters)
 	if len(r.Steps) == 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "Nothing of %s reached %s.\n", id, strings.Join(append(f.clusters, "any cluster")[:max(len(f.clusters), 1)], ", "))

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	clusterv1alpha1 "github.com/fairlead/fairlead/api/cluster/v1alpha1"
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/propagate/ordered"
 	"github.com/fairlead/fairlead/source"
@@ -167,6 +168,16 @@ func (t *trail) found(state *propagate.State) (propagate.ID, error) {
 		return t.asked.one(past)
 	}
 	return propagate.ID{}, fmt.Errorf("%s is no template of the fleet, and was none; 'fairlead get templates' lists them", t.asked)
+}
+
+// checkClusters refuses names of clusters that never were of the fleet.
+func (t *trail) checkClusters(names []string) error {
+	for _, name := range names {
+		if t.edited[propagate.ID{Group: clusterv1alpha1.GroupVersion.Group, Kind: "Cluster", Name: name}] == "" {
+			return fmt.Errorf("-c: the fleet has no cluster %q, and had none", name)
+		}
+	}
+	return nil
 }
 
 // reportCommit is a commit as reports name it.

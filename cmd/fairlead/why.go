@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -78,7 +77,7 @@ func (f *whyFlags) why(cmd *cobra.Command, args []string) error {
 	if err := t.mustBeThere(&state, id); err != nil {
 		return err
 	}
-	if err := checkClusters(&state, id, f.clusters); err != nil {
+	if err := t.checkClusters(f.clusters); err != nil {
 		return err
 	}
 	r := newWhyReport(t, &state, id, head, f.clusters)
@@ -94,17 +93,6 @@ func (t *trail) mustBeThere(s *propagate.State, id propagate.ID) error {
 		return nil
 	}
 	return fmt.Errorf("%s is not in the fleet any more since %s; 'fairlead history %s' tells what became of it", id, t.commit(t.edited[id]), argument(id))
-}
-
-// checkClusters refuses names that never were of the fleet.
-func checkClusters(s *propagate.State, id propagate.ID, names []string) error {
-	for _, name := range names {
-		left := s.Left.At(id.Key()) != nil && slices.ContainsFunc(s.Left.At(id.Key()).Clusters, func(g propagate.Gone) bool { return g.Cluster == name })
-		if _, ok := s.Snapshot.Clusters.Get(name); !ok && !left {
-			return fmt.Errorf("-c: the fleet has no cluster %q", name)
-		}
-	}
-	return nil
 }
 
 func writeJSON(w io.Writer, v any) error {
