@@ -132,7 +132,7 @@ func (s *State) Findings() []Finding {
 		all = append(all, snapshot.withoutEffect(p)...)
 	}
 	for in := range snapshot.Interpreters.Values() {
-		all = append(all, snapshot.idleScripts(in)...)
+		all = append(all, in.idleScripts()...)
 	}
 	for r := range snapshot.Rebalancers.Values() {
 		all = append(all, s.unbalanced(r)...)

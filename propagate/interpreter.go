@@ -35,7 +35,6 @@ type Interpreter struct {
 // idle is a script that is compiled and asked by nobody.
 type idle struct {
 	field, why string
-	gate       string // that gives it an effect, "" when there is none
 	origin     Origin
 }
 
@@ -69,9 +68,9 @@ func NewInterpreter(doc *configv1alpha1.ResourceInterpreterCustomization, origin
 		{"replicaResource", interpret.GetReplicas, rules.ReplicaResource, nil},
 		{"replicaRevision", interpret.ReviseReplica, rules.ReplicaRevision, nil},
 		{"dependencyInterpretation", interpret.GetDependencies, rules.DependencyInterpretation, nil},
-		{"healthInterpretation", interpret.InterpretHealth, rules.HealthInterpretation, &idle{why: "the feature gate Failover is off", gate: GateFailover}},
-		{"statusReflection", interpret.ReflectStatus, rules.StatusReflection, &idle{why: "what members report is not shown yet"}},
-		{"statusAggregation", interpret.AggregateStatus, rules.StatusAggregation, &idle{why: "what members report is not shown yet"}},
+		{"healthInterpretation", interpret.InterpretHealth, rules.HealthInterpretation, nil},
+		{"statusReflection", interpret.ReflectStatus, rules.StatusReflection, nil},
+		{"statusAggregation", interpret.AggregateStatus, rules.StatusAggregation, nil},
 		{"retention", interpret.Retain, rules.Retention, &idle{why: "server-side apply leaves alone what the template does not set"}},
 		{"componentResource", interpret.GetComponents, rules.ComponentResource, &idle{why: "Karmada's gate MultiplePodTemplatesScheduling for it is off, and there is none here"}},
 	} {
@@ -103,13 +102,10 @@ func NewInterpreter(doc *configv1alpha1.ResourceInterpreterCustomization, origin
 	return in, nil
 }
 
-// idleScripts names an interpreter's scripts that change nothing.
-func (s *Snapshot) idleScripts(in *Interpreter) (found []Finding) {
+// idleScripts names the scripts that nothing asks.
+func (in *Interpreter) idleScripts() (found []Finding) {
 	id := ID{Group: configv1alpha1.GroupVersion.Group, Kind: configv1alpha1.KindResourceInterpreterCustomization, Name: in.Name}
 	for _, script := range in.idle {
-		if script.gate != "" && s.gate(script.gate) {
-			continue
-		}
 		found = append(found, Finding{Code: FindingNoEffect, Level: LevelNotice, Object: id, Origin: script.origin,
 			Message: fmt.Sprintf("%s: %s has no effect: %s", id, script.field, script.why)})
 	}

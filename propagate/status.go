@@ -2,7 +2,11 @@
 
 package propagate
 
-import "github.com/fairlead/fairlead/propagate/interpret"
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fairlead/fairlead/propagate/interpret"
+)
 
 // Health is how an object that was read from a member does, by its kind's
 // script or rule (digest §9.3). The error says why it is unknown.
@@ -10,6 +14,48 @@ func (s *State) Health(object map[string]any) (Health, error) {
 	script := s.index.interpreterOf(object, interpret.InterpretHealth)
 	health, err := interpret.HealthOf(script.interpreter(), object)
 	return health, script.wrap(err)
+}
+
+// Progress is how far a cluster has got with what an object says that was read
+// from it, and why it got no further. It stands on Health, and where neither a
+// script nor a rule of Karmada's speaks for the kind, on its conditions.
+func (s *State) Progress(object map[string]any, health Health) (interpret.Progress, string) {
+	script := s.index.interpreterOf(object, interpret.InterpretHealth)
+	return interpret.ProgressOf(script.interpreter(), object, health)
+}
+
+// Reports is whether copies of a kind have anything to report: a status, or
+// what a script makes of them. Of the others the metadata tells all, and a
+// Secret's content stays where it is.
+func (s *State) Reports(apiVersion, kind string) bool {
+	for _, function := range []string{interpret.InterpretHealth, interpret.ReflectStatus} {
+		if s.index.scriptFor(apiVersion, kind, function) != nil {
+			return true
+		}
+	}
+	return !statusless[schema.FromAPIVersionAndKind(apiVersion, kind).GroupKind()]
+}
+
+// statusless are kinds of Kubernetes without a status.
+var statusless = map[schema.GroupKind]bool{
+	{Kind: "ConfigMap"}:      true,
+	{Kind: "Secret"}:         true,
+	{Kind: "ServiceAccount"}: true,
+	{Kind: "LimitRange"}:     true,
+	{Kind: "Endpoints"}:      true,
+	{Kind: "PodTemplate"}:    true,
+	{Group: "networking.k8s.io", Kind: "NetworkPolicy"}:                             true,
+	{Group: "networking.k8s.io", Kind: "IngressClass"}:                              true,
+	{Group: "rbac.authorization.k8s.io", Kind: "Role"}:                              true,
+	{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}:                       true,
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:                       true,
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"}:                true,
+	{Group: "storage.k8s.io", Kind: "StorageClass"}:                                 true,
+	{Group: "scheduling.k8s.io", Kind: "PriorityClass"}:                             true,
+	{Group: "node.k8s.io", Kind: "RuntimeClass"}:                                    true,
+	{Group: "discovery.k8s.io", Kind: "EndpointSlice"}:                              true,
+	{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}: true,
+	{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}:   true,
 }
 
 // StatusOf is what is to be known of the status of an object that was read

@@ -5,6 +5,7 @@ package v1alpha2
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
 	workv1alpha1 "github.com/fairlead/fairlead/api/work/v1alpha1"
@@ -16,6 +17,17 @@ const (
 	Scheduled = "Scheduled"
 	// Activated says whether the claiming policy is in effect, or waits.
 	Activated = "Activated"
+	// FullyApplied says whether every cluster acknowledges what was released
+	// to it.
+	FullyApplied = "FullyApplied"
+)
+
+// Reasons and messages of the FullyApplied condition.
+const (
+	ReasonFullyAppliedSuccess  = "FullyAppliedSuccess"
+	MessageFullyAppliedSuccess = "All works have been successfully applied"
+	ReasonFullyAppliedFailed   = "FullyAppliedFailed"
+	MessageFullyAppliedFailed  = "Failed to apply all works, see status.aggregatedStatus for details"
 )
 
 // Reasons of the Scheduled condition.
@@ -126,4 +138,20 @@ type ResourceBindingStatus struct {
 	Conditions []workv1alpha1.Condition `json:"conditions,omitempty"`
 	// SchedulerObservingAffinityName is the affinity group in use.
 	SchedulerObservingAffinityName string `json:"schedulerObservingAffinityName,omitempty"`
+	// AggregatedStatus is what each cluster was seen to have, sorted by name.
+	AggregatedStatus []AggregatedStatusItem `json:"aggregatedStatus,omitempty"`
 }
+
+// AggregatedStatusItem is what one cluster was seen to have.
+type AggregatedStatusItem struct {
+	ClusterName string                `json:"clusterName"`
+	Status      *runtime.RawExtension `json:"status,omitempty"`
+	// Applied is whether the cluster acknowledges what was released to it.
+	Applied        bool           `json:"applied,omitempty"`
+	AppliedMessage string         `json:"appliedMessage,omitempty"`
+	Health         ResourceHealth `json:"health,omitempty"`
+}
+
+// ResourceHealth is how an object does on a cluster: Healthy, Unhealthy or
+// Unknown.
+type ResourceHealth string
