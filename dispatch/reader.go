@@ -58,6 +58,17 @@ func (r *Reader) Get(ctx context.Context, ref Ref) (*Found, error) {
 	return found, inTime(ctx, err)
 }
 
+// List yields the metadata of every object of a kind in a namespace.
+func (r *Reader) List(ctx context.Context, gvk schema.GroupVersionKind, namespace string) iter.Seq2[Found, error] {
+	return func(yield func(Found, error) bool) {
+		for found, err := range r.push.List(ctx, gvk, namespace) {
+			if !yield(found, inTime(ctx, err)) {
+				return
+			}
+		}
+	}
+}
+
 // Ours yields the metadata of the objects of a kind that bear our label, in
 // every namespace.
 func (r *Reader) Ours(ctx context.Context, gvk schema.GroupVersionKind) iter.Seq2[Found, error] {

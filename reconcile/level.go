@@ -110,7 +110,7 @@ func (l level) pulls(cluster string) bool {
 // its own tools delete what disappears, unless the object itself says not to.
 func keptFromPruning(d dispatch.Desire) dispatch.Desire {
 	manifest := d.Manifest
-	d.Digest = propagate.DigestOf([]byte("preserved\n" + d.Digest.String()))
+	d.Digest = keptDigest(d.Digest)
 	d.Manifest = func() (map[string]any, error) {
 		m, err := manifest()
 		if err != nil {
@@ -123,4 +123,9 @@ func keptFromPruning(d dispatch.Desire) dispatch.Desire {
 		return m, nil
 	}
 	return d
+}
+
+// keptDigest is of a content with these marks.
+func keptDigest(d propagate.Digest) propagate.Digest {
+	return propagate.DigestOf([]byte("preserved\n" + d.String()))
 }
