@@ -140,19 +140,3 @@ func cause(err error) string {
 	}
 	return e.Err.Error()
 }
-
-// chosen are the clusters of the fleet that were asked for.
-func chosen(s *propagate.State, names []string) ([]*propagate.Cluster, error) {
-	for _, name := range names {
-		if _, ok := s.Snapshot.Clusters.Get(name); !ok {
-			return nil, fmt.Errorf("-c: the fleet has no cluster %q", name)
-		}
-	}
-	var found []*propagate.Cluster
-	for c := range s.Snapshot.Clusters.Values() {
-		if len(names) == 0 || slices.Contains(names, c.Name) {
-			found = append(found, c)
-		}
-	}
-	return found, nil
-}

@@ -33,6 +33,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"fairlead": func() {
 			worthKeeping = 0 // so that every look stands on what others kept
+			lookAgain = 50 * time.Millisecond
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
@@ -46,6 +47,7 @@ func TestMain(m *testing.M) {
 //	members NAME...    starts members and writes members.yaml with a context for each
 //	partition NAME     takes a member off the network; heal NAME brings it back
 //	hand NAME METHOD PATH [BODY]  does something to a member by hand; a PATCH is a merge patch
+//	settle NAME...     reports on the Deployments of members as their controllers would
 //	requests           prints what every member was sent since the last time, reads left out
 //	runs               prints what every member runs in namespaces other than its own
 //	eventually REGEXP  waits until runs prints a match
@@ -90,7 +92,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"members": startScriptMembers, "partition": partition(true), "heal": partition(false),
-			"hand": hand, "requests": requests, "runs": runs, "eventually": eventually, "quickstart": copyQuickstart, "code": exitCode, "commit": commit, "damage": damage,
+			"hand": hand, "settle": settle, "requests": requests, "runs": runs, "eventually": eventually, "quickstart": copyQuickstart, "code": exitCode, "commit": commit, "damage": damage,
 		},
 	})
 }
@@ -125,10 +127,28 @@ func hand(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) > 3 {
 		body = args[3]
 	}
-	req, err := http.NewRequest(args[1], servers(ts)[args[0]].URL()+args[2], strings.NewReader(body))
+	byHand(ts, args[0], args[1], args[2], body)
+}
+
+func settle(ts *testscript.TestScript, _ bool, args []string) {
+	for _, name := range args {
+		objects, err := dispatch.Live(context.Background(), servers(ts)[name].Config(), schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, "")
+		ts.Check(err)
+		for _, o := range objects {
+			u := &unstructured.Unstructured{Object: o}
+			n, _, err := unstructured.NestedInt64(o, "spec", "replicas")
+			ts.Check(err)
+			byHand(ts, name, http.MethodPatch, fmt.Sprintf("/apis/apps/v1/namespaces/%s/deployments/%s/status", u.GetNamespace(), u.GetName()),
+				fmt.Sprintf(`{"status":{"observedGeneration":%d,"replicas":%d,"updatedReplicas":%d,"readyReplicas":%d,"availableReplicas":%d}}`, u.GetGeneration(), n, n, n, n))
+		}
+	}
+}
+
+func byHand(ts *testscript.TestScript, name, method, path, body string) {
+	req, err := http.NewRequest(method, servers(ts)[name].URL()+path, strings.NewReader(body))
 	ts.Check(err)
 	req.Header.Set("Content-Type", "application/json")
-	if args[1] == http.MethodPatch {
+	if method == http.MethodPatch {
 		req.Header.Set("Content-Type", "application/merge-patch+json")
 	}
 	resp, err := http.DefaultClient.Do(req)
