@@ -147,8 +147,8 @@ func (l *lane) judge(s Sighting) {
 	case s.UID != e.UID:
 		l.drifted(s.ID, "was replaced", s.By)
 	case s.Deleting, s.Version != 0 && s.Version <= e.Version:
-	case e.Fields == 0 && digestOf(&s.Found) == e.Digest:
-		// An inventory that did not say which fields are ours.
+	case e.Fields == 0 && digestOf(&s.Found) == e.Digest && l.whole(s):
+		// An inventory that did not say which fields are ours; they all are.
 		e.Fields, e.Version = s.Fields, s.Version
 		l.know(s.ID, &e)
 		if !l.dry() {
@@ -157,6 +157,17 @@ func (l *lane) judge(s Sighting) {
 	case !e.Fields.same(s.Fields, l.fleet.Desire(l.cluster, s.ID).RetainReplicas):
 		l.drifted(s.ID, "was changed", s.By)
 	}
+}
+
+// whole is whether all that we set on an object is still ours. Of what is held
+// nothing can be said, and nothing is to be done. The lock is held.
+func (l *lane) whole(s Sighting) bool {
+	want := l.fleet.Desire(l.cluster, s.ID)
+	if want.Verb != Apply {
+		return true
+	}
+	manifest, err := want.Manifest()
+	return err == nil && owns(s.Set, manifest, want.RetainReplicas)
 }
 
 // drifted has an object restored. One that is held is restored when it is

@@ -7,7 +7,10 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -41,13 +44,16 @@ type manager struct {
 }
 
 // owned are the fields that are ours.
-func owned(managers []manager) Fields {
+func owned(managers []manager) Fields { return fieldsOf(ownSet(managers)) }
+
+// ownSet is our entry.
+func ownSet(managers []manager) json.RawMessage {
 	for _, m := range managers {
 		if m.Manager == Manager && m.Operation == string(metav1.ManagedFieldsOperationApply) && m.Subresource == "" {
-			return fieldsOf(m.FieldsV1)
+			return m.FieldsV1
 		}
 	}
-	return fieldsOf(nil)
+	return nil
 }
 
 func fieldsOf(raw []byte) Fields {
@@ -94,4 +100,110 @@ func versionOf(resourceVersion string) uint64 {
 		return 0
 	}
 	return v
+}
+
+// owns is whether every field of a manifest is among those of an entry of
+// managedFields. The entry itself tells how lists are merged: one that is
+// empty stands for all below it. It is asked where nothing is known of what
+// was ours, so that it costs rendering the manifest.
+func owns(fields json.RawMessage, manifest map[string]any, retained bool) bool {
+	var set map[string]any
+	if json.Unmarshal(fields, &set) != nil {
+		return false
+	}
+	for key, value := range manifest {
+		switch key {
+		case "apiVersion", "kind":
+			continue
+		case "metadata":
+			meta, _ := value.(map[string]any)
+			value = map[string]any{"labels": meta["labels"], "annotations": meta["annotations"]}
+		case "spec":
+			if spec, ok := value.(map[string]any); ok && retained && spec["replicas"] != nil {
+				spec = maps.Clone(spec)
+				delete(spec, "replicas")
+				value = spec
+			}
+		}
+		if !ownsBelow(set["f:"+key], value) {
+			return false
+		}
+	}
+	return true
+}
+
+func ownsBelow(set, value any) bool {
+	if value == nil {
+		return true // nothing is set
+	}
+	fields, ok := set.(map[string]any)
+	if !ok {
+		return isEmpty(value)
+	}
+	if len(fields) == 0 {
+		return true // all of it, as one
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		for key, child := range value {
+			if !ownsBelow(fields["f:"+key], child) {
+				return false
+			}
+		}
+	case []any:
+		for _, item := range value {
+			if !ownsBelow(ownedItem(fields, item), item) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// isEmpty is of values that a server may leave out.
+func isEmpty(value any) bool {
+	switch value := value.(type) {
+	case map[string]any:
+		for _, child := range value {
+			if !isEmpty(child) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		return len(value) == 0
+	}
+	return value == nil
+}
+
+// ownedItem is what a set says of an item of a list: by its keys, or by its
+// value; nil when it has none.
+func ownedItem(fields map[string]any, item any) any {
+	object, ok := item.(map[string]any)
+	if !ok {
+		raw, err := json.Marshal(item)
+		if err != nil {
+			return nil
+		}
+		return fields["v:"+string(raw)]
+	}
+	for key, set := range fields {
+		text, ok := strings.CutPrefix(key, "k:")
+		var keys map[string]any
+		if ok && json.Unmarshal([]byte(text), &keys) == nil && hasKeys(object, keys) {
+			return set
+		}
+	}
+	return nil
+}
+
+// hasKeys is whether an item has these keys; one that it leaves out is the
+// server's default.
+func hasKeys(item, keys map[string]any) bool {
+	for key, want := range keys {
+		if have, ok := item[key]; ok && fmt.Sprint(have) != fmt.Sprint(want) {
+			return false
+		}
+	}
+	return true
 }

@@ -37,6 +37,8 @@ type Sighting struct {
 	Found
 	Fields  Fields
 	Version uint64
+	// Set are the fields that are ours, as managedFields has them.
+	Set json.RawMessage
 	// By is who wrote it last, other than us.
 	By string
 }
@@ -131,7 +133,8 @@ func (p *push) tellAll(ctx context.Context, gvk schema.GroupVersionKind, path st
 }
 
 func sighting(gvk schema.GroupVersionKind, m *partialMeta, managers []manager) Sighting {
-	return Sighting{Found: m.found(gvk.GroupKind()), Fields: owned(managers), Version: versionOf(m.ResourceVersion), By: lastWriter(managers)}
+	set := ownSet(managers)
+	return Sighting{Found: m.found(gvk.GroupKind()), Set: set, Fields: fieldsOf(set), Version: versionOf(m.ResourceVersion), By: lastWriter(managers)}
 }
 
 // stream reads one watch to its end.

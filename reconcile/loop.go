@@ -38,6 +38,8 @@ type Options struct {
 	// back; Sweep is how often everything is looked at besides, default 10 min.
 	Watch bool
 	Sweep time.Duration
+	// Backoff is between attempts at a member. The zero value works.
+	Backoff dispatch.Backoff
 	// Steady is how long a member must have been ready, or not, before that is
 	// believed under the gate Failover. Default 30 s.
 	Steady time.Duration
@@ -156,7 +158,7 @@ func Open(ctx context.Context, opt Options) (*Loop, error) {
 		l.checkpoint.Close()
 		return nil, err
 	}
-	l.dispatcher = dispatch.New(l.checkpoint.Inventory(), dispatch.Options{Log: l.acted, Watch: opt.Watch && !opt.DryRun, Sweep: opt.Sweep})
+	l.dispatcher = dispatch.New(l.checkpoint.Inventory(), dispatch.Options{Log: l.acted, Watch: opt.Watch && !opt.DryRun, Sweep: opt.Sweep, Backoff: opt.Backoff})
 	l.keepEvents()
 	return l, nil
 }

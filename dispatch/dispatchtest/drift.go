@@ -208,3 +208,30 @@ func watchedFight(w *world) {
 	w.must(apply(w.object(strings.Replace(settings, "red", "green", 1)))) // another content is another try
 	w.same("colour", field(w.live(o), "data", "colour"), "green")
 }
+
+// Without the inventory the manifest tells what should be ours: an object that
+// is as it was sent is no write, and one that a hand was on is restored.
+func watchedLost(w *world) {
+	o, other := w.object(web), w.object(settings)
+	w.watched(apply(o), apply(other))
+	w.close()
+	w.d = nil
+	w.inventory = &Inventory{}
+	w.restart()
+	w.must(apply(o), apply(other))
+	w.quiet()
+	w.writes("nothing")
+	w.close()
+	w.d = nil
+	w.edit("kubectl-edit", o, func(u *unstructured.Unstructured) {
+		containers, _, _ := unstructured.NestedSlice(u.Object, "spec", "template", "spec", "containers")
+		containers[0].(map[string]any)["image"] = "example.com/web:wrong"
+		unstructured.SetNestedSlice(u.Object, containers, "spec", "template", "spec", "containers")
+	})
+	w.inventory = &Inventory{}
+	w.restart()
+	w.must(apply(o), apply(other))
+	w.becomes("the image is ours again", func() bool { return image(w.live(o)) == "example.com/web:1" })
+	w.quiet()
+	w.writes("1 PATCH")
+}
