@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -19,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
@@ -26,6 +28,7 @@ import (
 
 	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/dispatch/embedded"
+	"github.com/fairlead/fairlead/dispatch/kubetest"
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/reconcile"
 	"github.com/fairlead/fairlead/source"
@@ -54,8 +57,57 @@ func TestFaults(t *testing.T) {
 	for seed := first; seed < first+seeds; seed++ {
 		t.Run(strconv.Itoa(seed), func(t *testing.T) {
 			t.Parallel()
-			faultRun(t, uint64(seed), 20)
+			faultRun(t, uint64(seed), embeddedWays(t, 20))
 		})
+	}
+}
+
+// The same on three real API servers, of which one is stopped and started
+// again now and then.
+func TestFaultsOnRealMembers(t *testing.T) {
+	servers := kubetest.Start(t, 3)
+	for seed := range uint64(3) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			var ways []way
+			for _, s := range servers {
+				ways = append(ways, way{s.Config(), func() { s.Stop(t); s.Restart(t) }})
+			}
+			faultRun(t, seed, ways)
+			sweep(t, ways)
+		})
+	}
+}
+
+// way is a member without faults.
+type way struct {
+	config  *rest.Config
+	restart func()
+}
+
+func embeddedWays(t *testing.T, n int) []way {
+	t.Helper()
+	var ways []way
+	for range n {
+		s, err := embedded.Start(embedded.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(s.Close)
+		ways = append(ways, way{s.Config(), func() {}})
+	}
+	return ways
+}
+
+// sweep takes away what a run has left on members that others use.
+func sweep(t *testing.T, ways []way) {
+	t.Helper()
+	for _, w := range ways {
+		client := dynamic.NewForConfigOrDie(w.config).Resource(configMaps).Namespace("default")
+		for _, name := range append([]string{"stays"}, faultTemplates...) {
+			if err := client.Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 
@@ -66,18 +118,13 @@ func number(env string, otherwise int) int {
 	return otherwise
 }
 
-func faultRun(t *testing.T, seed uint64, members int) {
+func faultRun(t *testing.T, seed uint64, ways []way) {
 	r := &faultyWorld{t: t, rng: rand.New(rand.NewPCG(seed, 1)), repo: sourcetest.New(t), state: t.TempDir(), clusters: map[string]*chaos{}, model: newFaultModel()}
 	defer r.kill()
-	for i := range members {
-		s, err := embedded.Start(embedded.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(s.Close)
+	for i, way := range ways {
 		name := fmt.Sprintf("m%02d", i)
 		r.names = append(r.names, name)
-		r.clusters[name] = &chaos{server: s, rng: rand.New(rand.NewPCG(seed, uint64(i)+2)), open: make(chan struct{})}
+		r.clusters[name] = &chaos{way: way, rng: rand.New(rand.NewPCG(seed, uint64(i)+2)), open: make(chan struct{})}
 	}
 	r.begin()
 	r.run()
@@ -159,7 +206,7 @@ func (r *faultyWorld) commit() {
 		some := r.some(1 + r.rng.IntN(len(r.names)))
 		edit[policy] = policyFor("ConfigMap", name) + "  placement: {clusterAffinity: {clusterNames: [" + strings.Join(some, ", ") + "]}}\n"
 	case 4:
-		edit[policy] = policyFor("ConfigMap", name) + "  suspension: {dispatchingOnClusters: {clusterNames: [" + strings.Join(r.some(5), ", ") + "]}}\n"
+		edit[policy] = policyFor("ConfigMap", name) + "  suspension: {dispatchingOnClusters: {clusterNames: [" + strings.Join(r.some(1+len(r.names)/4), ", ") + "]}}\n"
 	case 5:
 		edit[policy] = policyFor("ConfigMap", name) + "  preserveResourcesOnDeletion: true\n"
 	case 6:
@@ -180,8 +227,11 @@ func (r *faultyWorld) some(n int) []string {
 
 // disturb has something go wrong, here and there.
 func (r *faultyWorld) disturb() {
-	for _, name := range r.some(6) {
+	for _, name := range r.some(min(6, len(r.names))) {
 		r.clusters[name].rage(r.rng.IntN(len(moods)))
+	}
+	if r.rng.IntN(4) == 0 {
+		r.clusters[r.some(1)[0]].way.restart()
 	}
 	for _, name := range r.some(2) {
 		r.meddle(name)
@@ -203,7 +253,7 @@ func (r *faultyWorld) disturb() {
 // meddle edits or deletes an object by hand, past all faults.
 func (r *faultyWorld) meddle(cluster string) {
 	name := append([]string{"stays"}, faultTemplates...)[r.rng.IntN(len(faultTemplates)+1)]
-	client := dynamic.NewForConfigOrDie(r.clusters[cluster].server.Config()).Resource(configMaps).Namespace("default")
+	client := dynamic.NewForConfigOrDie(r.clusters[cluster].way.config).Resource(configMaps).Namespace("default")
 	r.model.meddled[cluster+"/"+name] = true
 	if r.rng.IntN(2) == 0 {
 		_ = client.Delete(context.Background(), name, metav1.DeleteOptions{}) // it may not be there
@@ -284,10 +334,9 @@ func (r *faultyWorld) converge() {
 		r.t.Errorf("after the faults:\n%s\nsaid\n%s", strings.Join(wrong, "\n"), strings.Join(r.said[max(0, len(r.said)-40):], "\n"))
 	}
 	for _, name := range r.names {
-		for _, request := range r.clusters[name].server.Requests() {
-			id := request.Path[strings.LastIndex(request.Path, "/")+1:]
-			if request.Method == http.MethodDelete && request.UserAgent == dispatch.Manager && !r.model.deletes[name+"/"+id] {
-				r.t.Errorf("%s was sent a delete of %s, which the model never asked for", name, id)
+		for _, object := range r.clusters[name].deleted() {
+			if !r.model.deletes[name+"/"+object] {
+				r.t.Errorf("%s was sent a delete of %s, which the model never asked for", name, object)
 			}
 		}
 	}
@@ -296,7 +345,7 @@ func (r *faultyWorld) converge() {
 // differences between the members and the model.
 func (r *faultyWorld) differences() (wrong []string) {
 	for _, name := range r.names {
-		objects, err := dispatch.Live(context.Background(), r.clusters[name].server.Config(), configMaps, "default")
+		objects, err := dispatch.Live(context.Background(), r.clusters[name].way.config, configMaps, "default")
 		if err != nil {
 			r.t.Fatal(err)
 		}
@@ -319,11 +368,12 @@ type faultModel struct {
 	state    propagate.State
 	released map[string]map[string]bool // by cluster and object, the values that were ever released there
 	deletes  map[string]bool            // by cluster and object, whether a delete was ever asked for
+	kept     map[string]bool            // by cluster and object, whether it was ever left running, and so is nobody's
 	meddled  map[string]bool            // by cluster and object, whether a hand was there
 }
 
 func newFaultModel() *faultModel {
-	return &faultModel{released: map[string]map[string]bool{}, deletes: map[string]bool{}, meddled: map[string]bool{}}
+	return &faultModel{released: map[string]map[string]bool{}, deletes: map[string]bool{}, kept: map[string]bool{}, meddled: map[string]bool{}}
 }
 
 // fold takes in the newest commit.
@@ -350,7 +400,9 @@ func (m *faultModel) fold(t *testing.T, dir string) {
 	}
 	for a := range m.state.Departed.Values() {
 		for _, g := range a.Clusters {
-			if !g.Preserve {
+			if g.Preserve {
+				m.kept[g.Cluster+"/"+a.Name] = true
+			} else {
 				m.deletes[g.Cluster+"/"+a.Name] = true
 			}
 		}
@@ -373,6 +425,9 @@ func (m *faultModel) difference(cluster, name string, live *unstructured.Unstruc
 	var w *propagate.Work
 	if b := m.state.Bindings.At(id.Key()); b != nil {
 		if w = b.Work(cluster); w != nil && !w.Held {
+			if live != nil && !ours && m.kept[cluster+"/"+name] {
+				return "" // it was left running once, and is foreign since
+			}
 			if want := valueOf(&m.state, b, w.Want); !ours || value != want {
 				return fmt.Sprintf("%s: has %q (ours: %v), want %q", name, value, ours, want)
 			}
@@ -392,12 +447,19 @@ func (m *faultModel) difference(cluster, name string, live *unstructured.Unstruc
 
 // chaos is the way to one member.
 type chaos struct {
-	server *embedded.Server
+	way way
 
-	mu   sync.Mutex
-	rng  *rand.Rand
-	mood string
-	open chan struct{} // closed when a black hole ends
+	mu      sync.Mutex
+	rng     *rand.Rand
+	mood    string
+	open    chan struct{} // closed when a black hole ends
+	deletes []string      // the objects of all deletes that were sent
+}
+
+func (c *chaos) deleted() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.deletes)
 }
 
 // moods are what can be wrong with the way to a member.
@@ -420,8 +482,7 @@ func (c *chaos) calm() {
 
 // config reaches the member for as long as a process lives.
 func (c *chaos) config(l *life) *rest.Config {
-	config := rest.CopyConfig(c.server.Config())
-	config.UserAgent = dispatch.Manager
+	config := rest.CopyConfig(c.way.config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(req *http.Request) (*http.Response, error) { return c.roundTrip(l, next, req) })
 	})
@@ -433,6 +494,9 @@ var errChaos = errors.New("injected")
 func (c *chaos) roundTrip(l *life, next http.RoundTripper, req *http.Request) (*http.Response, error) {
 	c.mu.Lock()
 	mood, dice, open := c.mood, c.rng.IntN(100), c.open
+	if req.Method == http.MethodDelete {
+		c.deletes = append(c.deletes, path.Base(req.URL.Path))
+	}
 	c.mu.Unlock()
 	select {
 	case <-l.over:
