@@ -93,7 +93,7 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	loop, err := reconcile.Open(ctx, reconcile.Options{
 		Repo: f.repo, Ref: f.ref, Path: f.path, Auth: auth, StateDir: f.state,
 		Interval: f.interval, Timeout: f.timeout, DryRun: f.dryRun,
-		Watch: !f.once, // once is over before there is anything to see
+		Watch:   !f.once, // once is over before there is anything to see
 		Members: members.member, Report: out.report,
 	})
 	if err != nil {
