@@ -434,22 +434,35 @@ func (st *step) keeps(old *Binding) bool {
 	t := st.prev.snapshot().Templates.At(old.Key())
 	switch {
 	case old.attached():
-		return st.ownersKeep(old)
+		return st.attachedKeeps(old, t)
 	case t == nil:
 		return old.Brakes.Keeps()
 	}
 	return st.brakesOfRemoved(old, t).Keeps()
 }
 
-// ownersKeep is keeps for what was attached to others: it is left running if
+// attachedKeeps is keeps for what was attached to others: it is left running if
 // any of those has it so that require it, or required it up to now, also one
-// that goes itself (decision 17).
-func (st *step) ownersKeep(old *Binding) bool {
+// that goes itself (decision 17). The policy that claims it counts as one of
+// them, and one that would be active for it by now decides alone.
+func (st *step) attachedKeeps(old *Binding, t *Template) bool {
 	keep := st.kept[old.Key()]
+	var claimer *Policy
 	if old.Claim != nil {
-		p := cmp.Or(st.next.Snapshot.Policies.At(old.Claim.Key()), st.prev.snapshot().Policies.At(old.Claim.Key()))
-		keep = keep || p != nil && brakesOf(p).Keeps()
+		claimer = st.next.Snapshot.Policies.At(old.Claim.Key())
+		if claimer == nil { // it went with the template
+			last := st.prev.snapshot().Policies.At(old.Claim.Key())
+			keep = keep || last != nil && brakesOf(last).Keeps()
+		}
 	}
+	if t != nil && st.next.Snapshot.Templates.At(old.Key()) == nil && (old.Claim == nil || claimer != nil) {
+		v := st.claim(old, t)
+		if st.activates(v) {
+			return brakesOf(v.policy).Keeps()
+		}
+		claimer = v.policy
+	}
+	keep = keep || claimer != nil && brakesOf(claimer).Keeps()
 	for owner := range st.owners(old.ID) {
 		keep = keep || owner.Brakes.Keeps()
 	}
