@@ -136,20 +136,13 @@ func (st *step) content(b *Binding, cluster string, s share, was *Work, r *rende
 		}
 		r.made[key] = c
 	}
-	switch {
-	case had == nil || had.Digest != c.Digest:
+	if had == nil || had.Digest != c.Digest {
 		return c, ""
-	case had.share() != s:
-		// An override has the last word on the field that holds the share.
-		kept := *c
-		kept.Revision = had.Revision
-		return &kept, ""
-	case had.Template != nil:
-		return had.requiring(b.Requires), ""
 	}
-	// A restored state knows it by its digest alone.
-	kept := *had
-	kept.Template, kept.Rules, kept.reviser, kept.Conflict, kept.Requires = c.Template, c.Rules, c.reviser, c.Conflict, c.Requires
+	// It is made in another way, by other rules or of another share, and comes
+	// to the same; or a restored state knows it by its digest alone.
+	kept := *c
+	kept.Revision = had.Revision
 	return &kept, ""
 }
 
