@@ -68,6 +68,7 @@ func Run(t *testing.T, open func(t *testing.T) *rest.Config) {
 		{"a secret is never quoted", secret},
 		{"a member that must be known", onlyKnown},
 		{"what people look at", looks},
+		{"what was applied is no drift", compared},
 		{"watched, an update is one request", watchedUpdates},
 		{"watched, a hand edit is undone", watchedEdit},                               // F41
 		{"watched, what was deleted is made again", watchedDelete},                    // F41
