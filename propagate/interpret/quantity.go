@@ -3,6 +3,7 @@
 package interpret
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 )
@@ -24,5 +25,8 @@ func IsQuantity(text string) bool {
 		return true // "E" and "Ei" are units
 	}
 	exponent, err := strconv.Atoi(text[i+1:])
+	if errors.Is(err, strconv.ErrSyntax) {
+		return true // it has no exponent, and whoever reads it says so
+	}
 	return err == nil && -maxExponent <= exponent && exponent <= maxExponent
 }
