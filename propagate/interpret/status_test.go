@@ -121,7 +121,7 @@ func TestStatusOfByScript(t *testing.T) {
 	}
 }
 
-// Each row of digest §9.4, and cases 79 to 81 of §13.
+// Each row of digest §9.4, and of §13, cases 79, 80 and 81.
 func TestAggregate(t *testing.T) {
 	for name, c := range map[string]struct {
 		template string
