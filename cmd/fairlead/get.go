@@ -21,6 +21,7 @@ type getFlags struct {
 	allNamespaces bool
 	selector      string
 	clusters      []string
+	seen          bool
 }
 
 func newGet() *cobra.Command {
@@ -30,7 +31,7 @@ func newGet() *cobra.Command {
 		Short: "Show what git says of the fleet, or any resource as the clusters have it",
 		Long: `Folds the history up to --ref and prints what came of it, from git alone.
 
-  clusters    the members of the fleet
+  clusters    the members of the fleet; with --live as they are now
   policies    who sends what where
   templates   what can be sent, and who claims it
   bindings    where each template goes, and why
@@ -58,6 +59,7 @@ A cluster that does not answer is a line on stderr.`,
 	cmd.Flags().BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "all namespaces")
 	cmd.Flags().StringVarP(&f.selector, "selector", "l", "", "only what has these labels")
 	cmd.Flags().StringSliceVarP(&f.clusters, "cluster", "c", nil, "only these clusters")
+	cmd.Flags().BoolVar(&f.seen, "live", false, "of clusters: ask each whether it is ready, and how far it is")
 	return cmd
 }
 
@@ -80,6 +82,9 @@ func (f *getFlags) get(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return usagef("-l: %w", err)
 	}
+	if f.seen && args[0] != "cluster" && args[0] != "clusters" {
+		return usagef("--live is for clusters; a resource of Kubernetes is always shown live")
+	}
 	head, state, err := f.folded(cmd.Context())
 	if err != nil {
 		return err
@@ -100,6 +105,12 @@ func (f *getFlags) get(cmd *cobra.Command, args []string) error {
 			return fmt.Errorf("-c: the fleet has no cluster %q", name)
 		}
 	}
+	if f.seen {
+		if v.live, err = f.lookAt(cmd); err != nil {
+			return err
+		}
+		v.state = &v.live.state
+	}
 	found := noun(v)
 	if v.name != "" && len(found.items) == 0 {
 		return fmt.Errorf("%s %q not found at %s", args[0], v.name, short(head))
@@ -111,6 +122,23 @@ func (f *getFlags) get(cmd *cobra.Command, args []string) error {
 	return found.print(cmd.OutOrStdout(), f.output, v.name != "")
 }
 
+// lookAt asks the clusters how they are.
+func (f *getFlags) lookAt(cmd *cobra.Command) (*outlook, error) {
+	o, err := f.outlook(cmd.Context(), &f.members, f.clusters)
+	if err != nil {
+		return nil, err
+	}
+	o.ready = map[string]bool{}
+	if err := o.see(cmd.Context()); err != nil {
+		return nil, err
+	}
+	if err := o.lag(); err != nil {
+		return nil, err
+	}
+	o.silence(cmd.ErrOrStderr())
+	return o, nil
+}
+
 // view is a state with what the user asked to see of it.
 type view struct {
 	state        *propagate.State
@@ -118,6 +146,7 @@ type view struct {
 	name         string // "" is all
 	selector     labels.Selector
 	onlyClusters []string
+	live         *outlook // nil where nobody was asked
 }
 
 // shows is whether the user asked for something of this name.

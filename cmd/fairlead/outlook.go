@@ -36,6 +36,7 @@ type outlook struct {
 	cells   map[propagate.ID]map[string]*reconcile.Cell
 	failed  map[string]error // why clusters gave no answer
 	heard   map[string]time.Time
+	ready   map[string]bool // whether clusters take work; nil where nobody wants to know
 	fetched time.Time
 }
 
@@ -92,12 +93,22 @@ func (o *outlook) see(ctx context.Context) error {
 	var mu sync.Mutex
 	answers := map[string]reconcile.Answer{}
 	o.failed = o.ask.each(ctx, o.clusters, func(ctx context.Context, cluster string, r *dispatch.Reader) error {
+		ready := false
+		if o.ready != nil {
+			var err error
+			if ready, err = r.Ready(ctx); err != nil {
+				return err
+			}
+		}
 		sights, err := reconcile.Survey(ctx, &o.state, cluster, r)
 		if err != nil {
 			return err
 		}
 		mu.Lock()
 		defer mu.Unlock()
+		if o.ready != nil {
+			o.ready[cluster] = ready
+		}
 		answers[cluster] = reconcile.Answer{Sights: sights}
 		o.heard[cluster] = time.Now()
 		return nil
@@ -166,10 +177,47 @@ func (o *outlook) reached(cluster string) string {
 		}
 		first = min(first, i)
 	}
-	if first == 0 {
+	switch first {
+	case 0:
 		return ""
+	case len(o.line):
+		return o.state.Accepted // a refused head has nothing to apply
 	}
 	return o.line[first-1].Hash
+}
+
+// broken is how many objects of a cluster cannot get where they are to be.
+func (o *outlook) broken(cluster string) (n int) {
+	for _, cells := range o.cells {
+		if c := cells[cluster]; c != nil && c.Position == reconcile.Broken {
+			n++
+		}
+	}
+	return n
+}
+
+// observed is a cluster's document with the condition Ready as it is now.
+func (o *outlook) observed(doc *clusterv1alpha1.Cluster) *clusterv1alpha1.Cluster {
+	is := metav1.Condition{Type: clusterv1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "ClusterReady", Message: "It answers and takes work."}
+	switch {
+	case o.failed[doc.Name] != nil:
+		is.Status, is.Reason, is.Message = metav1.ConditionUnknown, "ClusterNotReachable", cause(o.failed[doc.Name])
+	case !o.ready[doc.Name]:
+		is.Status, is.Reason, is.Message = metav1.ConditionFalse, "ClusterNotReady", "It answers that it is not ready."
+	}
+	doc = doc.DeepCopy()
+	for i, condition := range doc.Status.Conditions {
+		if condition.Type != is.Type {
+			continue
+		}
+		if condition.Status == is.Status {
+			is.LastTransitionTime = condition.LastTransitionTime
+		}
+		doc.Status.Conditions[i] = is
+		return doc
+	}
+	doc.Status.Conditions = append(doc.Status.Conditions, is)
+	return doc
 }
 
 // silence tells on stderr which clusters did not answer, and since when.

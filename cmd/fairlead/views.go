@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	clusterv1alpha1 "github.com/fairlead/fairlead/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
 	workv1alpha2 "github.com/fairlead/fairlead/api/work/v1alpha2"
 	"github.com/fairlead/fairlead/dispatch"
@@ -15,7 +16,7 @@ import (
 )
 
 func (v *view) clusters() list {
-	works, held := map[string]int{}, map[string]int{}
+	works, held, deferred := map[string]int{}, map[string]int{}, map[string]int{}
 	for b := range v.state.Bindings.Values() {
 		for _, w := range b.Works {
 			works[w.Cluster]++
@@ -23,24 +24,40 @@ func (v *view) clusters() list {
 				held[w.Cluster]++
 			}
 		}
+		for _, waits := range v.state.Waiting(b) {
+			deferred[waits.Cluster]++
+		}
 	}
-	found := list{columns: columns("NAME", "VERSION", "MODE", "READY", "WORKS", "HELD", "+", "ZONES", "REGION", "PROVIDER", "API-ENDPOINT")}
+	names := []string{"NAME", "VERSION", "MODE", "READY", "WORKS", "HELD", "DEFERRED"}
+	if v.live != nil {
+		names = append(names, "FAILED", "AT")
+	}
+	found := list{columns: columns(append(names, "+", "ZONES", "REGION", "PROVIDER", "API-ENDPOINT")...)}
 	for c := range v.state.Snapshot.Clusters.Values() {
 		if !v.shows("", c.Name, c.Labels) || !v.showsCluster(c.Name) {
 			continue
 		}
-		ready := "Unknown"
-		for _, condition := range c.Status.Conditions {
-			if condition.Type == "Ready" {
-				ready = string(condition.Status)
-			}
+		doc := c.Cluster
+		if v.live != nil {
+			doc = v.live.observed(doc)
 		}
-		found.items = append(found.items, item{c.Cluster, []any{
-			c.Name, c.Status.KubernetesVersion, string(c.Spec.SyncMode), ready, works[c.Name], held[c.Name],
-			strings.Join(c.Spec.Zones, ","), c.Spec.Region, c.Spec.Provider, c.Spec.APIEndpoint,
-		}})
+		row := []any{c.Name, c.Status.KubernetesVersion, string(c.Spec.SyncMode), readiness(doc), works[c.Name], held[c.Name], deferred[c.Name]}
+		if v.live != nil {
+			row = append(row, v.live.broken(c.Name), short(v.live.reached(c.Name)))
+		}
+		found.items = append(found.items, item{doc, append(row, strings.Join(c.Spec.Zones, ","), c.Spec.Region, c.Spec.Provider, c.Spec.APIEndpoint)})
 	}
 	return found
+}
+
+// readiness is what a cluster's document says of it.
+func readiness(c *clusterv1alpha1.Cluster) string {
+	for _, condition := range c.Status.Conditions {
+		if condition.Type == clusterv1alpha1.ConditionReady {
+			return string(condition.Status)
+		}
+	}
+	return string(metav1.ConditionUnknown)
 }
 
 func (v *view) policies() list {
