@@ -5,8 +5,12 @@ package dispatch_test
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"k8s.io/client-go/rest"
 
 	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/dispatch/dispatchtest"
@@ -103,3 +107,84 @@ func BenchmarkReal(b *testing.B) {
 		})
 	})
 }
+
+// BenchmarkSweep has one of 10,000 objects of a member deleted while nobody
+// looks, and takes the time from the beginning of the watch, which tells all
+// that there is, to the object being back. The aim is a second.
+func BenchmarkSweep(b *testing.B) {
+	b.Run("embedded", func(b *testing.B) { benchSweep(b, start(b, "m").Config()) })
+	b.Run("real", func(b *testing.B) { benchSweep(b, kubetest.Start(b, 1)[0].Config()) })
+}
+
+const swept = 10_000
+
+func benchSweep(b *testing.B, config *rest.Config) {
+	var requests, watches atomic.Int64
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return counting(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Query().Get("watch") == "true" {
+				watches.Add(1)
+			} else {
+				requests.Add(1)
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	m, err := dispatch.Push(config)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var objects []map[string]any
+	for i := range swept {
+		objects = append(objects, configMap(fmt.Sprintf("swept-%05d", i), "red"))
+	}
+	fleet := dispatchtest.Fleet(dispatchtest.Works{"m": apply(objects...)})
+	inventory := &dispatchtest.Inventory{}
+	before := dispatch.New(inventory, dispatch.Options{})
+	before.SetMember("m", m)
+	if err := before.Sync(fleet, nil, dispatch.SyncOptions{}); err != nil {
+		b.Fatal(err)
+	}
+	if left := wait(b, before, 5*time.Minute); len(left) != 0 {
+		b.Fatalf("left: %v", left[0].Err)
+	}
+	if err := before.Close(context.Background()); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		ref := refConfigMap("swept-07777")
+		if err := m.Delete(context.Background(), ref, ""); err != nil {
+			b.Fatal(err)
+		}
+		requests.Store(0)
+		watches.Store(0)
+		restored := make(chan dispatch.Event, swept)
+		d := dispatch.New(inventory, dispatch.Options{Watch: true, Log: func(e dispatch.Event) {
+			if e.Op == "restore" {
+				restored <- e
+			}
+		}})
+		d.SetMember("m", m)
+		began := time.Now()
+		if err := d.Sync(fleet, nil, dispatch.SyncOptions{}); err != nil {
+			b.Fatal(err)
+		}
+		e := <-restored
+		took := time.Since(began)
+		time.Sleep(time.Second)
+		if e.ID != ref.ID() || e.Err != nil || len(restored) != 0 {
+			b.Errorf("%s was restored (%v), and %d others", e.ID, e.Err, len(restored))
+		}
+		if err := d.Close(context.Background()); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(took.Seconds(), "s/sweep")
+		b.ReportMetric(float64(requests.Load()), "requests")
+		b.ReportMetric(float64(watches.Load()), "watches")
+	}
+}
+
+type counting func(*http.Request) (*http.Response, error)
+
+func (f counting) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -36,6 +36,9 @@ func TestMain(m *testing.M) {
 	if text := os.Getenv(envChild); text != "" {
 		os.Exit(child(text))
 	}
+	if text := os.Getenv(envMeasured); text != "" {
+		os.Exit(measuredChild(text))
+	}
 	os.Exit(m.Run())
 }
 

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/fairlead/fairlead/dispatch"
+	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/reconcile"
+)
+
+// A loop in a process of its own, whose processor time and memory are ours
+// alone: members, API servers and the benchmark are elsewhere. It does what a
+// line on its standard input says, and answers with an account.
+
+// envMeasured has the options of the measured child, as JSON.
+const envMeasured = "FAIRLEAD_TEST_MEASURED"
+
+type measuredOptions struct {
+	Repo, State, Kubeconfig string
+	Watch                   bool
+	// Mute has watches begin and say nothing: what the members hold is made up.
+	Mute bool
+}
+
+// account is what one order took.
+type account struct {
+	Seconds, CPU  float64
+	Requests      map[string]int // by what they are
+	RSS, Peak     uint64         // bytes; the peak is of the process until now
+	Heap          uint64
+	Renders       int
+	Bindings      int
+	Err           string
+	TotalRequests int // without watches
+}
+
+// measured is a measured child.
+type measured struct {
+	b   *testing.B
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Scanner
+
+	ended bool
+}
+
+// measure starts a child. It has not opened anything before its first order.
+func measure(b *testing.B, opt measuredOptions) *measured {
+	b.Helper()
+	text, err := json.Marshal(opt)
+	if err != nil {
+		b.Fatal(err)
+	}
+	m := &measured{b: b, cmd: exec.Command(os.Args[0])}
+	m.cmd.Env = append(os.Environ(), envMeasured+"="+string(text))
+	m.cmd.Stderr = os.Stderr
+	if m.in, err = m.cmd.StdinPipe(); err != nil {
+		b.Fatal(err)
+	}
+	out, err := m.cmd.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	m.out = bufio.NewScanner(out)
+	m.out.Buffer(nil, 1<<20)
+	if err := m.cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(m.end)
+	return m
+}
+
+func (m *measured) end() {
+	if m.ended {
+		return
+	}
+	m.ended = true
+	m.in.Close()
+	if err := m.cmd.Wait(); err != nil {
+		m.b.Errorf("the measured process: %v", err)
+	}
+}
+
+// order has the child do something: "open", "once", "round", or "run 10s".
+func (m *measured) order(what string) account {
+	m.b.Helper()
+	fmt.Fprintln(m.in, what)
+	if !m.out.Scan() {
+		m.b.Fatalf("%s: the measured process ended", what)
+	}
+	var a account
+	if err := json.Unmarshal(m.out.Bytes(), &a); err != nil || a.Err != "" {
+		m.b.Fatalf("%s: %v %s", what, err, a.Err)
+	}
+	return a
+}
+
+func measuredChild(text string) int {
+	// The collector is as calm as the program has it.
+	calm := make([]byte, 32<<20)
+	defer runtime.KeepAlive(calm)
+	var opt measuredOptions
+	if err := json.Unmarshal([]byte(text), &opt); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	c := &measuredLoop{opt: opt, requests: map[string]int{}}
+	orders := bufio.NewScanner(os.Stdin)
+	for orders.Scan() {
+		if err := json.NewEncoder(os.Stdout).Encode(c.account(orders.Text())); err != nil {
+			return 1
+		}
+	}
+	if c.loop != nil {
+		if err := c.loop.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	return 0
+}
+
+type measuredLoop struct {
+	opt      measuredOptions
+	loop     *reconcile.Loop
+	contexts *dispatch.Contexts
+
+	mu       sync.Mutex
+	requests map[string]int
+}
+
+func (c *measuredLoop) account(order string) account {
+	renders, cpu, began := c.renders(), processorTime(), time.Now()
+	err := c.obey(order)
+	a := account{Seconds: time.Since(began).Seconds(), CPU: processorTime() - cpu, Renders: c.renders() - renders, Requests: c.taken()}
+	for what, n := range a.Requests {
+		if what != "WATCH" {
+			a.TotalRequests += n
+		}
+	}
+	a.RSS, a.Peak = memory("VmRSS"), memory("VmHWM")
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	a.Heap = stats.HeapAlloc
+	if err != nil {
+		a.Err = err.Error()
+	}
+	return a
+}
+
+func (c *measuredLoop) obey(order string) (err error) {
+	ctx := context.Background()
+	switch verb, arg, _ := strings.Cut(order, " "); verb {
+	case "open":
+		if c.contexts, err = dispatch.LoadContexts(c.opt.Kubeconfig); err != nil {
+			return err
+		}
+		c.loop, err = reconcile.Open(ctx, reconcile.Options{
+			Repo: c.opt.Repo, Ref: "main", Path: ".", StateDir: c.opt.State, Watch: c.opt.Watch, Timeout: 10 * time.Minute,
+			Report: func(reconcile.Line) {}, Members: c.member,
+		})
+		return err
+	case "once":
+		return c.loop.Once(ctx)
+	case "round":
+		return c.loop.Round(ctx)
+	case "run":
+		lasting, err := time.ParseDuration(arg)
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(ctx, lasting)
+		defer cancel()
+		return c.loop.Run(ctx)
+	case "rest":
+		lasting, err := time.ParseDuration(arg)
+		time.Sleep(lasting)
+		return err
+	}
+	return fmt.Errorf("%q is no order", order)
+}
+
+func (c *measuredLoop) renders() int {
+	if c.loop == nil {
+		return 0
+	}
+	return c.loop.Renders()
+}
+
+func (c *measuredLoop) member(cluster *propagate.Cluster) (dispatch.Member, error) {
+	config, err := c.contexts.For(cluster.Name)
+	if err != nil {
+		return nil, err
+	}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			what := r.Method
+			if r.URL.Query().Get("watch") == "true" {
+				what = "WATCH"
+			}
+			c.mu.Lock()
+			c.requests[what]++
+			c.mu.Unlock()
+			if what == "WATCH" && c.opt.Mute {
+				silence, _ := io.Pipe()
+				context.AfterFunc(r.Context(), func() { silence.Close() })
+				return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: silence, Request: r}, nil
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	return dispatch.Push(config)
+}
+
+func (c *measuredLoop) taken() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	taken := c.requests
+	c.requests = map[string]int{}
+	return taken
+}
+
+// processorTime is what this process has used, in seconds.
+func processorTime() float64 {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		return 0
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano()).Seconds()
+}
+
+// memory is a line of what Linux tells about this process, in bytes.
+func memory(line string) uint64 {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := bytes.Cut(status, []byte(line+":"))
+	fields := bytes.Fields(rest)
+	if len(fields) == 0 {
+		return 0
+	}
+	kib, _ := strconv.ParseUint(string(fields[0]), 10, 64)
+	return kib << 10
+}
+
+const mib = 1 << 20
+
+// kubeconfig has a context for each member.
+func kubeconfig(b *testing.B, configs map[string]*rest.Config) string {
+	b.Helper()
+	file := filepath.Join(b.TempDir(), "members.yaml")
+	if err := dispatch.WriteContexts(file, configs); err != nil {
+		b.Fatal(err)
+	}
+	return file
+}
