@@ -56,7 +56,7 @@ func Drifted(ctx context.Context, state *propagate.State, cluster string, member
 				manifest = withoutReplicas(manifest)
 			}
 			c.Differences = dispatch.Drift(object, manifest)
-			c.From = (&unstructured.Unstructured{Object: object}).GetAnnotations()[dispatch.AnnotationRevision]
+			c.From = commitIn((&unstructured.Unstructured{Object: object}).GetAnnotations())
 		}
 		if c.Note = wrong(object); c.Note != "" || len(c.Differences) > 0 {
 			all = append(all, c)

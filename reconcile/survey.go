@@ -9,6 +9,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -139,11 +140,21 @@ func sightOf(labels, annotations map[string]string) *Sight {
 	return &Sight{
 		Ours:     labels[dispatch.LabelManaged] == "true",
 		Digest:   annotations[dispatch.AnnotationDigest],
-		Revision: annotations[dispatch.AnnotationRevision],
+		Revision: commitIn(annotations),
 		Replicas: -1,
 		Health:   propagate.Healthy,
 		Progress: interpret.Current,
 	}
+}
+
+// commitIn is the commit that an object bears; "" for what is none, since
+// anybody may write there.
+func commitIn(annotations map[string]string) string {
+	hash := annotations[dispatch.AnnotationRevision]
+	if len(hash) < 40 || strings.Trim(hash, "0123456789abcdef") != "" {
+		return ""
+	}
+	return hash
 }
 
 // reported is the sight of an object that says how it does.

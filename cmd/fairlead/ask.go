@@ -9,8 +9,10 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/spf13/pflag"
 
@@ -111,7 +113,7 @@ func (e *noWay) Unwrap() error { return e.err }
 
 // nobodyAsked is the error of a command that has no way to any cluster.
 func nobodyAsked(asked int, failed map[string]error) error {
-	if len(failed) < asked {
+	if asked == 0 || len(failed) < asked {
 		return nil
 	}
 	for _, err := range failed {
@@ -134,9 +136,20 @@ func cause(err error) string {
 	var e *dispatch.Error
 	switch {
 	case !errors.As(err, &e):
-		return err.Error()
+		return oneLine(err.Error())
 	case e.Reason == dispatch.Unreachable:
-		return "it does not answer: " + e.Err.Error()
+		return "it does not answer: " + oneLine(e.Err.Error())
 	}
-	return e.Err.Error()
+	return oneLine(e.Err.Error())
+}
+
+// oneLine is what a cluster says, as it can be shown: it may hold anything,
+// also what moves a terminal's cursor.
+func oneLine(text string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text))
 }

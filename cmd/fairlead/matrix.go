@@ -270,11 +270,9 @@ func symbol(c *reconcile.Cell) string {
 func (v *statusView) troubles(rows []statusRow) string {
 	var b strings.Builder
 	for _, r := range rows {
-		for _, wave := range v.columns(nil) {
-			for _, cluster := range wave {
-				if c := v.cells[r.id][cluster]; c != nil && c.Position == reconcile.Broken && v.inWave(r, cluster) {
-					fmt.Fprintf(&b, "X %s on %s: %s\n", title(r.id), cluster, c.Why)
-				}
+		for _, cluster := range v.clusters {
+			if c := v.cells[r.id][cluster.Name]; c != nil && c.Position == reconcile.Broken && v.inWave(r, cluster.Name) {
+				fmt.Fprintf(&b, "X %s on %s: %s\n", title(r.id), cluster.Name, c.Why)
 			}
 		}
 	}

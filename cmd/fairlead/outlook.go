@@ -36,7 +36,8 @@ type outlook struct {
 	cells   map[propagate.ID]map[string]*reconcile.Cell
 	failed  map[string]error // why clusters gave no answer
 	heard   map[string]time.Time
-	ready   map[string]bool // whether clusters take work; nil where nobody wants to know
+	counted map[copyAt]lagging // of the head
+	ready   map[string]bool    // whether clusters take work; nil where nobody wants to know
 	fetched time.Time
 }
 
@@ -72,7 +73,7 @@ func (o *outlook) fold(ref string, only []string) error {
 	if state.Snapshot == nil {
 		state.Snapshot = &propagate.Snapshot{}
 	}
-	o.head, o.state, o.line = head, state, nil
+	o.head, o.state, o.line, o.counted = head, state, nil, map[copyAt]lagging{}
 	o.clusters, err = chosen(&state, only)
 	return err
 }
@@ -140,12 +141,42 @@ func (o *outlook) ids() []propagate.ID {
 	return slices.SortedFunc(maps.Keys(o.cells), func(a, b propagate.ID) int { return strings.Compare(a.Key(), b.Key()) })
 }
 
-// lag counts the commits that clusters are behind.
+// lag counts the commits that clusters are behind. What was counted holds as
+// long as the head and what a cluster runs are the same.
 func (o *outlook) lag() (err error) {
 	if err := o.lines(); err != nil {
 		return err
 	}
-	return o.history.Lag(o.line, o.all(), o.at)
+	var unknown []*reconcile.Cell
+	for _, c := range o.all() {
+		if was, ok := o.counted[placeOf(c)]; ok && c.Position == reconcile.Behind {
+			c.Behind, c.First = was.behind, was.first
+			continue
+		}
+		unknown = append(unknown, c)
+	}
+	err = o.history.Lag(o.line, unknown, o.at)
+	for _, c := range unknown {
+		if c.Position == reconcile.Behind {
+			o.counted[placeOf(c)] = lagging{c.Behind, c.First}
+		}
+	}
+	return err
+}
+
+// copyAt is what runs where, and lagging how far that is behind.
+type copyAt struct {
+	propagate.Place
+	commit string
+}
+
+type lagging struct {
+	behind int
+	first  string
+}
+
+func placeOf(c *reconcile.Cell) copyAt {
+	return copyAt{propagate.Place{Cluster: c.Cluster, ID: c.Object}, c.Runs}
 }
 
 func (o *outlook) lines() (err error) {

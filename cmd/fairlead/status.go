@@ -226,7 +226,7 @@ func isTerminal(w io.Writer) bool {
 func (o *outlook) unclear(stderr io.Writer) {
 	for _, c := range o.all() {
 		if c.Sight != nil && c.Sight.Unclear != nil {
-			fmt.Fprintf(stderr, "fairlead: %s on %s: %s\n", c.Object, c.Cluster, strings.ReplaceAll(c.Sight.Unclear.Error(), "\n", "; "))
+			fmt.Fprintf(stderr, "fairlead: %s on %s: %s\n", c.Object, c.Cluster, oneLine(c.Sight.Unclear.Error()))
 		}
 	}
 }

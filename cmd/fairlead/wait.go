@@ -111,6 +111,7 @@ type waiter struct {
 	out      io.Writer
 	there    map[string]bool
 	blocked  map[string][]*reconcile.Cell // of the clusters that are not there
+	later    *beyond
 }
 
 // look asks the clusters once, and tells which have arrived since.
@@ -166,6 +167,7 @@ func (w *waiter) goal() string {
 // beyond is the branch after the position: what runs something of a later
 // commit has been there.
 type beyond struct {
+	tip   string
 	place map[string]int // of the commits of the branch
 	at    int            // the position
 	state propagate.State
@@ -180,11 +182,14 @@ func (w *waiter) beyond() (*beyond, error) {
 	if err != nil || tip == w.head {
 		return nil, err
 	}
+	if w.later != nil && w.later.tip == tip {
+		return w.later, nil
+	}
 	line, err := w.commits("", tip)
 	if err != nil {
 		return nil, err
 	}
-	b := &beyond{place: map[string]int{}}
+	b := &beyond{tip: tip, place: map[string]int{}}
 	for i, c := range line {
 		b.place[c.Hash] = i
 	}
@@ -193,8 +198,11 @@ func (w *waiter) beyond() (*beyond, error) {
 		return nil, nil // of another branch
 	}
 	b.at = at
-	b.state, err = w.at(tip)
-	return b, err
+	if b.state, err = w.at(tip); err != nil {
+		return nil, err
+	}
+	w.later = b
+	return b, nil
 }
 
 // has is whether a cluster that lacks something is past the position: it runs a
@@ -248,7 +256,7 @@ func lacks(c *reconcile.Cell) string {
 		why = append(why, count(c.Behind, "commit")+" behind")
 	}
 	if c.Sight != nil && c.Sight.Unclear != nil {
-		why = append(why, strings.ReplaceAll(c.Sight.Unclear.Error(), "\n", "; "))
+		why = append(why, oneLine(c.Sight.Unclear.Error()))
 	}
 	if c.Arrived && c.Sight != nil && c.Sight.Why != "" && c.Sight.Why != c.Why {
 		why = append(why, c.Sight.Why)
