@@ -98,6 +98,11 @@ func (a *application) apply(entry Entry) error {
 			if err := a.l.confirm(a.m); err != nil {
 				return err
 			}
+			// What is made now has another UID, and whether we learn of it or
+			// not, the one that we knew is no more.
+			if err := a.l.intendAgain(a.ref.ID(), a.want.APIVersion); err != nil {
+				return err
+			}
 		}
 		return a.onto(found)
 	}

@@ -710,6 +710,23 @@ func (l *lane) intend() error {
 	return l.d.inventory.Save(map[string]map[propagate.ID]*Entry{l.cluster: changed})
 }
 
+// intendAgain saves that an object which is gone is to be made again, before
+// it is: from then on our label says whether what stands there is ours.
+func (l *lane) intendAgain(id propagate.ID, apiVersion string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.dry() {
+		return nil
+	}
+	e := Entry{APIVersion: apiVersion}
+	if err := l.d.inventory.Save(map[string]map[propagate.ID]*Entry{l.cluster: {id: &e}}); err != nil {
+		return &Error{Reason: Unavailable, Err: fmt.Errorf("save: %w", err)}
+	}
+	l.know(id, &e)
+	l.d.saver.put(l.cluster, id, &e) // after what may be on its way to the file
+	return nil
+}
+
 func digestOf(f *Found) propagate.Digest {
 	d, _ := propagate.ParseDigest(f.Annotations[AnnotationDigest])
 	return d

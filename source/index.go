@@ -150,6 +150,20 @@ func (x index) set(e *indexEntry, hash plumbing.Hash, info os.FileInfo) {
 	copy(x.b[e.at+statSize:], hash[:])
 }
 
+// doubt has git look at the content of every file that was written no earlier
+// than the index. Git does so by the index's own time; ours will be later, and
+// a change of the same length, made in the same moment, would pass for none.
+func (x index) doubt(written time.Time) error {
+	_, err := x.walk(func(at int, _ string) error {
+		get := func(field int) int64 { return int64(binary.BigEndian.Uint32(x.b[at+4*field:])) }
+		if !time.Unix(get(2), get(3)).Before(written) {
+			binary.BigEndian.PutUint32(x.b[at+4*9:], 0)
+		}
+		return nil
+	})
+	return err
+}
+
 // fileStat is what git compares of a file beside its times and its size. What
 // is zero makes git look at the content once.
 type fileStat struct {

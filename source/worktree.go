@@ -164,7 +164,14 @@ func (w *WorkTree) Commit(e Edit) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	written, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
 	staged := index{b}
+	if err := staged.doubt(written.ModTime()); err != nil {
+		return "", err
+	}
 	head, err := r.Resolve("refs/heads/" + e.Branch)
 	if err != nil {
 		return "", err

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -234,4 +235,29 @@ func watchedLost(w *world) {
 	w.becomes("the image is ours again", func() bool { return image(w.live(o)) == "example.com/web:1" })
 	w.quiet()
 	w.writes("1 PATCH")
+}
+
+// What is made again has another UID. If the answer is lost, and the object is
+// not wanted any more, it is deleted all the same.
+func watchedAgain(w *world) {
+	o := w.object(settings)
+	w.watched(apply(o))
+	w.works = []Work{remove(o)}
+	create := func(r *http.Request) bool { return r.Method == http.MethodPatch && r.URL.Query().Get("force") == "" }
+	w.counter.hook(create, func(r *http.Request) {
+		if !create(r) {
+			return
+		}
+		fleet := Fleet(Works{cluster: w.works})
+		if err := w.d.Sync(fleet, fleet.Changed(), dispatch.SyncOptions{}); err != nil {
+			w.t.Error(err)
+		}
+	})
+	w.remove(o)
+	began := time.Now()
+	for strings.Count(w.counter.take(), "DELETE") == 0 && time.Since(began) < patience {
+		time.Sleep(10 * time.Millisecond)
+	}
+	w.must()
+	w.gone(o)
 }
