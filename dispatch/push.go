@@ -25,8 +25,9 @@ import (
 const (
 	requestTimeout = 30 * time.Second
 	pageSize       = "500"
-	// A member is not trusted with our memory.
+	// A member is not trusted with our memory, nor with our time.
 	maxAnswer = 64 << 20
+	maxPages  = 10_000
 
 	asMetadata     = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 	asMetadataList = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
@@ -345,7 +346,8 @@ func (p *push) List(ctx context.Context, gvk schema.GroupVersionKind, namespace 
 			return
 		}
 		path := e.path(gvk.GroupVersion(), namespace, "")
-		for next := ""; ; {
+		next := ""
+		for range maxPages {
 			query := url.Values{"limit": {pageSize}}
 			if next != "" {
 				query.Set("continue", next)
@@ -369,6 +371,7 @@ func (p *push) List(ctx context.Context, gvk schema.GroupVersionKind, namespace 
 				return
 			}
 		}
+		yield(Found{}, &Error{Reason: Unreachable, Err: fmt.Errorf("a list of %s does not end after %d pages", gvk.Kind, maxPages)})
 	}
 }
 

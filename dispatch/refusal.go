@@ -48,6 +48,9 @@ func refusal(code int, header http.Header, body []byte, secret bool) *Error {
 	if len(text) > longestText {
 		text = text[:longestText] + "…"
 	}
+	if code == http.StatusUnprocessableEntity && strings.Contains(s.Message, "immutable") {
+		text += "; what cannot change has to be made anew: give the object another name, or remove it, and add it again when it is gone"
+	}
 	return &Error{Reason: reasonOf(code, s), RetryAfter: retryAfter(header), Err: errors.New(text)}
 }
 

@@ -52,7 +52,9 @@ func Run(t *testing.T, open func(t *testing.T) *rest.Config) {
 		{"released, then overwritten", releaseAndBack},
 		{"delete, and again", deleted},
 		{"an object of another UID is not deleted", otherUID},
-		{"an object that was replaced is not updated", replaced},
+		{"an object that was replaced is not updated", replaced},                             // T62
+		{"an object whose deletion is stuck", stuck},                                         // T62
+		{"an immutable field is reported, and nothing is made anew", immutable},              // T61
 		{"protective marks turn a delete into a release", protected},                         // digest §13, case 75
 		{"a missing namespace is created once, from the fleet's document", missingNamespace}, // digest §13, case 86
 		{"a missing namespace without a document", bareNamespace},
@@ -508,9 +510,26 @@ func deleted(w *world) {
 	w.namespace()
 	o := w.object(settings)
 	w.must(apply(o))
+	uid := w.live(o).GetUID()
+	var options metav1.DeleteOptions
+	w.counter.hook(nil, func(r *http.Request) {
+		if r.Method != http.MethodDelete {
+			return
+		}
+		body, err := r.GetBody()
+		if err == nil {
+			err = json.NewDecoder(body).Decode(&options)
+		}
+		if err != nil {
+			w.t.Error(err)
+		}
+	})
 	w.counter.take()
 	w.must(remove(o))
 	w.sent("1 GET, 1 DELETE")
+	w.counter.hook(nil, nil)
+	w.same("propagation", options.PropagationPolicy, new(metav1.DeletePropagationBackground))
+	w.same("precondition", options.Preconditions, &metav1.Preconditions{UID: &uid})
 	w.gone(o)
 	w.must(remove(o))
 	w.sent("nothing")
@@ -820,11 +839,57 @@ func invalid(w *world) {
 	}
 	w.must(apply(w.object(web)))
 
+}
+
+// It is neither deleted nor made again, and what to do is said.
+func immutable(w *world) {
+	w.namespace()
+	o := w.object(web)
+	w.must(apply(o))
+	before := w.live(o)
+	w.counter.take()
 	changed := w.object(strings.ReplaceAll(web, "app: web", "app: other"))
-	outcome = w.only(w.want(apply(changed)))
+	ok := w.object(settings)
+	outcome := w.only(w.want(apply(changed), apply(ok)))
 	if !errors.Is(outcome.Err, dispatch.Invalid) || !outcome.Final {
-		w.t.Errorf("an immutable selector: %v, final %v", outcome.Err, outcome.Final)
+		w.t.Errorf("outcome %v, final %v", outcome.Err, outcome.Final)
 	}
+	if !strings.HasSuffix(outcome.Err.Error(), "; what cannot change has to be made anew: give the object another name, or remove it, and add it again when it is gone") {
+		w.t.Errorf("it reads %q", outcome.Err)
+	}
+	w.writes("2 PATCH")
+	w.same("object", w.live(o).Object, before.Object)
+	if w.live(ok) == nil {
+		w.t.Error("the other was kept waiting")
+	}
+}
+
+// It keeps nothing else waiting, and what comes after it under its name waits
+// until it is gone, and says why.
+func stuck(w *world) {
+	w.namespace()
+	o, other := w.object(settings), w.object(strings.Replace(settings, "name: settings", "name: other", 1))
+	w.must(apply(o), apply(other))
+	w.edit("their-operator", o, func(u *unstructured.Unstructured) { u.SetFinalizers([]string{"example.com/theirs"}) })
+	uid := w.live(o).GetUID()
+	w.must(remove(o), remove(other))
+	if live := w.live(o); live == nil || live.GetDeletionTimestamp() == nil {
+		w.t.Error("it should be there, on its way out")
+	}
+	if w.live(other) != nil {
+		w.t.Error("the other was kept waiting")
+	}
+	fleet := Fleet(Works{cluster: {apply(o), apply(other)}})
+	if err := w.d.Sync(fleet, fleet.Changed(), dispatch.SyncOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.until("the other is there again", func() bool { return w.live(other) != nil })
+	w.until("it says why", func() bool {
+		left := w.d.Outcomes()
+		return len(left) == 1 && !left[0].Final && strings.HasSuffix(left[0].Err.Error(), "the object of before is still being deleted")
+	})
+	w.edit("their-operator", o, func(u *unstructured.Unstructured) { u.SetFinalizers(nil) })
+	w.until("it is there again", func() bool { live := w.live(o); return live != nil && live.GetUID() != uid })
 }
 
 func secret(w *world) {
