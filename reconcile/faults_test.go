@@ -561,7 +561,7 @@ func (b broken) Read(p []byte) (int, error) {
 func faultAnswer(req *http.Request, mood string) *http.Response {
 	code, _ := strconv.Atoi(mood)
 	body := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"message":"injected"}`, map[int]string{
-		409: "Conflict", 429: "TooManyRequests", 500: "InternalError", 503: "ServiceUnavailable",
+		401: "Unauthorized", 409: "Conflict", 429: "TooManyRequests", 500: "InternalError", 503: "ServiceUnavailable",
 	}[code], code)
 	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: req}
 }

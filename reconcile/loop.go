@@ -45,7 +45,8 @@ type Options struct {
 	Steady time.Duration
 	DryRun bool // send nothing to any member
 	// Members tells how to reach a cluster. It is asked once for every
-	// Cluster document, and again when that changes.
+	// Cluster document, and again when that changes, or when the cluster does
+	// not accept the credentials.
 	Members func(*propagate.Cluster) (dispatch.Member, error)
 	// Report is told what happens, from many goroutines.
 	Report func(Line)
@@ -100,7 +101,8 @@ type Loop struct {
 	dispatched propagate.State // what dispatch was told last
 	examined   time.Time       // when dispatch was told to look at everything
 	members    map[string]*propagate.Cluster
-	unreached  map[string]error // clusters that Members has no way to reach
+	met        map[string]time.Time // when Members was asked for a cluster last
+	unreached  map[string]error     // clusters that Members has no way to reach
 	ready      map[string]readiness
 	looking    <-chan sighting // what a look under way will find; nil without one
 
@@ -129,7 +131,7 @@ func Open(ctx context.Context, opt Options) (*Loop, error) {
 	if opt.At == nil {
 		opt.At = func(string) {}
 	}
-	l := &Loop{opt: opt, examined: time.Now(), members: map[string]*propagate.Cluster{}, unreached: map[string]error{}, ready: map[string]readiness{}, reported: map[string]string{}}
+	l := &Loop{opt: opt, examined: time.Now(), members: map[string]*propagate.Cluster{}, met: map[string]time.Time{}, unreached: map[string]error{}, ready: map[string]readiness{}, reported: map[string]string{}}
 	var err error
 	l.repo, err = OpenRepo(ctx, opt.Repo, opt.StateDir, opt.Auth)
 	switch {
@@ -366,10 +368,12 @@ func (l *Loop) dispatch() error {
 // meet finds the members of the clusters that are new or changed, and lets go
 // of those that left. A cluster that cannot be reached keeps no other waiting.
 func (l *Loop) meet(snapshot *propagate.Snapshot) (met bool) {
+	refusing := l.refusing()
 	for name, c := range snapshot.Clusters.All() {
-		if known := l.members[name]; known != nil && l.unreached[name] == nil && reflect.DeepEqual(known.Spec, c.Spec) {
+		if known := l.members[name]; known != nil && l.unreached[name] == nil && !refusing[name] && reflect.DeepEqual(known.Spec, c.Spec) {
 			continue
 		}
+		l.met[name] = time.Now()
 		m, err := l.opt.Members(c)
 		if err != nil {
 			l.unreached[name] = err
@@ -389,6 +393,7 @@ func (l *Loop) meet(snapshot *propagate.Snapshot) (met bool) {
 		if _, stays := snapshot.Clusters.Get(name); !stays {
 			l.dispatcher.SetMember(name, nil)
 			delete(l.members, name)
+			delete(l.met, name)
 			l.report(Info, "%s: left the fleet; nothing is sent to it any more, its objects stay", name)
 		}
 	}

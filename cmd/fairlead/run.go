@@ -122,13 +122,13 @@ func absolute(repo string) (string, error) {
 	return filepath.Abs(repo)
 }
 
-// members finds the way to a cluster.
+// members finds the way to a cluster. Whoever asks for one again wants it as
+// the kubeconfig says it now: the credentials may have been rotated.
 type members struct {
 	kubeconfig, publish string
 
-	once     sync.Once
 	contexts *dispatch.Contexts
-	err      error
+	given    map[string]bool // clusters that were found in contexts
 }
 
 func (m *members) member(c *propagate.Cluster) (dispatch.Member, error) {
@@ -138,10 +138,14 @@ func (m *members) member(c *propagate.Cluster) (dispatch.Member, error) {
 		}
 		return dispatch.Directory(filepath.Join(m.publish, c.Name)), nil
 	}
-	m.once.Do(func() { m.contexts, m.err = dispatch.LoadContexts(m.kubeconfig) })
-	if m.err != nil {
-		return nil, m.err
+	if m.contexts == nil || m.given[c.Name] {
+		contexts, err := dispatch.LoadContexts(m.kubeconfig)
+		if err != nil {
+			return nil, err
+		}
+		m.contexts, m.given = contexts, map[string]bool{}
 	}
+	m.given[c.Name] = true
 	config, err := m.contexts.For(c.Name)
 	if err != nil {
 		return nil, err
