@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -86,6 +87,7 @@ type Desire struct {
 // it dispatch reads the members' marks once and writes nothing that is there
 // already. It is called from several goroutines.
 type Inventory interface {
+	// Load's result is the caller's to change.
 	Load(cluster string) (map[propagate.ID]Entry, error)
 	// Save stores what changed, by cluster, at once or not at all. A nil
 	// Entry is dropped.
@@ -228,14 +230,21 @@ func (d *Dispatcher) SetMember(cluster string, m Member) {
 func (d *Dispatcher) Sync(fleet Fleet, changed map[string][]propagate.ID, opt SyncOptions) error {
 	lanes := d.sorted()
 	keys := make([][]propagate.ID, len(lanes))
+	entries, errs := make([]map[propagate.ID]*Entry, len(lanes)), make([]error, len(lanes))
+	side(len(lanes), func(i int) {
+		l := lanes[i]
+		if errs[i] = l.load(); errs[i] == nil {
+			keys[i] = l.keys(fleet, changed[l.cluster], opt.All)
+			entries[i] = l.intents(fleet, keys[i], opt)
+		}
+	})
 	intents := map[string]map[propagate.ID]*Entry{}
 	for i, l := range lanes {
-		if err := l.load(); err != nil {
-			return err
+		if errs[i] != nil {
+			return errs[i]
 		}
-		keys[i] = l.keys(fleet, changed[l.cluster], opt.All)
-		if entries := l.intents(fleet, keys[i], opt); len(entries) > 0 {
-			intents[l.cluster] = entries
+		if len(entries[i]) > 0 {
+			intents[l.cluster] = entries[i]
 		}
 	}
 	if len(intents) > 0 {
@@ -243,10 +252,22 @@ func (d *Dispatcher) Sync(fleet Fleet, changed map[string][]propagate.ID, opt Sy
 			return fmt.Errorf("intents: %w", err)
 		}
 	}
-	for i, l := range lanes {
-		l.sync(fleet, keys[i], intents[l.cluster], opt)
-	}
+	side(len(lanes), func(i int) { lanes[i].sync(fleet, keys[i], entries[i], opt) })
 	return nil
+}
+
+// side does n things side by side, as many at once as there are processors.
+func side(n int, do func(i int)) {
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		all.Go(func() {
+			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+				do(int(i))
+			}
+		})
+	}
+	all.Wait()
 }
 
 // Wait returns what is not acknowledged, sorted, once only what waiting cannot

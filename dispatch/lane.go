@@ -161,10 +161,12 @@ func (l *lane) load() error {
 	if known == nil {
 		known = map[propagate.ID]Entry{}
 	}
-	l.known, l.loaded = map[propagate.ID]Entry{}, true
+	l.known, l.loaded = known, true
 	for id, e := range known {
-		l.know(id, &e)
-		l.contacted = l.contacted || e.UID != "" && id != IdentityID
+		if e.UID != "" && id != IdentityID {
+			l.countKind(id, e, +1)
+			l.contacted = true
+		}
 	}
 	return nil
 }
@@ -183,8 +185,11 @@ func (l *lane) keys(fleet Fleet, changed []propagate.ID, all bool) []propagate.I
 	if !fresh && !all {
 		return changed
 	}
-	// What is not in Keys any more may still have a failure on record.
-	keys := slices.Clone(changed)
+	var keys []propagate.ID
+	if !fresh {
+		// What is not in Keys any more may still have a failure on record.
+		keys = slices.Clone(changed)
+	}
 	for id := range fleet.Keys(l.cluster) {
 		keys = append(keys, id)
 	}
@@ -200,8 +205,10 @@ func (l *lane) intents(fleet Fleet, keys []propagate.ID, opt SyncOptions) map[pr
 	}
 	out := map[propagate.ID]*Entry{}
 	for _, id := range keys {
-		want := fleet.Desire(l.cluster, id)
-		if _, ok := l.known[id]; !ok && want.Verb == Apply {
+		if _, ok := l.known[id]; ok {
+			continue
+		}
+		if want := fleet.Desire(l.cluster, id); want.Verb == Apply {
 			out[id] = &Entry{APIVersion: want.APIVersion}
 		}
 	}

@@ -314,6 +314,9 @@ func (m *remaking) work(w WorkRecord) (Work, error) {
 		m.made[i] = true
 	}
 	cluster := m.state.Snapshot.Clusters.At(w.Cluster)
+	if cluster != nil {
+		work.Cluster = cluster.Name // the text that all works on it share
+	}
 	if m.made[w.Want] || w.Blocked != "" || cluster == nil || slices.Contains(older, w.Want) {
 		return work, nil
 	}

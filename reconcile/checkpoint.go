@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"unique"
 
 	"go.etcd.io/bbolt"
 	"k8s.io/apimachinery/pkg/types"
@@ -242,14 +243,11 @@ type inventory struct{ db *bbolt.DB }
 
 // Load returns what a member was last known to hold.
 func (i inventory) Load(cluster string) (map[propagate.ID]dispatch.Entry, error) {
-	records := map[propagate.ID]inventoryRecord{}
+	var entries map[propagate.ID]dispatch.Entry
 	err := guarded(func() error {
-		return i.db.View(func(tx *bbolt.Tx) error {
-			b := tx.Bucket(bucketInventory).Bucket([]byte(cluster))
-			if b == nil {
-				return nil
-			}
-			return read(b, records)
+		return i.db.View(func(tx *bbolt.Tx) (err error) {
+			entries, err = readEntries(tx.Bucket(bucketInventory).Bucket([]byte(cluster)))
+			return err
 		})
 	})
 	if errors.Is(err, errDamaged) {
@@ -257,16 +255,40 @@ func (i inventory) Load(cluster string) (map[propagate.ID]dispatch.Entry, error)
 		err = guarded(func() error {
 			return i.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucketInventory).DeleteBucket([]byte(cluster)) })
 		})
-		clear(records)
+		entries = nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("inventory of %s: %w", cluster, err)
 	}
-	entries := make(map[propagate.ID]dispatch.Entry, len(records))
-	for id, r := range records {
-		entries[id] = dispatch.Entry(r)
-	}
 	return entries, nil
+}
+
+// readEntries reads what a member holds; nil of no bucket. The names of
+// objects are the same on many members, and are kept once.
+func readEntries(b *bbolt.Bucket) (map[propagate.ID]dispatch.Entry, error) {
+	if b == nil {
+		return nil, nil
+	}
+	n := 0
+	if err := b.ForEach(func(_, _ []byte) error { n++; return nil }); err != nil {
+		return nil, err
+	}
+	entries := make(map[propagate.ID]dispatch.Entry, n)
+	err := b.ForEach(func(key, raw []byte) error {
+		name := unique.Make(string(key)).Value()
+		id, ok := propagate.ParseKey(name)
+		if !ok {
+			return fmt.Errorf("%q is no object", key)
+		}
+		var record inventoryRecord
+		if err := unseal(raw, &record); err != nil {
+			return fmt.Errorf("%s: %w", id, err)
+		}
+		record.APIVersion = unique.Make(record.APIVersion).Value()
+		entries[id] = dispatch.Entry(record)
+		return nil
+	})
+	return entries, err
 }
 
 // Save stores what changed, by cluster, in one transaction.

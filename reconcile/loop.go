@@ -348,7 +348,10 @@ func (l *Loop) dispatch() error {
 		return nil
 	}
 	met := l.meet(snapshot)
-	changed := changedKeys(&l.dispatched, &l.state)
+	var changed map[string][]propagate.ID
+	if l.dispatched.Snapshot != nil { // otherwise every member is new, and has every key looked at
+		changed = changedKeys(&l.dispatched, &l.state)
+	}
 	all := time.Since(l.examined) >= l.opt.Reexamine
 	if len(changed) == 0 && !met && !all && l.dispatched.Accepted == l.state.Accepted {
 		return nil
