@@ -185,11 +185,12 @@ func (s *Saved) Needs(accepted *Snapshot) []string {
 		}
 	}
 	for id, r := range s.Bindings {
-		if t := accepted.Templates.At(id.Key()); t == nil || t.Digest != r.Template || s.Renewed {
+		t := accepted.Templates.At(id.Key())
+		if t == nil || t.Digest != r.Template || s.Renewed {
 			need(r.TemplateCommit)
 		}
 		for _, w := range r.Works {
-			for _, i := range r.older(w) {
+			for _, i := range r.older(w, t != nil) {
 				if s.Revealed || s.Renewed {
 					need(r.Contents[i].Commit)
 					need(r.Contents[i].Revision)
@@ -208,15 +209,18 @@ func (s *Saved) Needs(accepted *Snapshot) []string {
 }
 
 // older are the contents of a work that are not the active template's: what it
-// runs while something else is wanted, and what stays for its owners or while
-// it is moved.
-func (r *BindingRecord) older(w WorkRecord) (contents []int) {
+// runs while something else is wanted, and what stays for its owners, also when
+// it is gone from git, or while it is moved.
+func (r *BindingRecord) older(w WorkRecord, inGit bool) (contents []int) {
 	of := func(i int) bool { return i >= 0 && i < len(r.Contents) }
+	if !inGit && of(w.Want) {
+		return []int{w.Want}
+	}
 	evicted := slices.ContainsFunc(r.Evictions, func(e Eviction) bool { return e.Cluster == w.Cluster })
 	if of(w.Released) && (w.Released != w.Want || w.Blocked != "" || evicted) {
 		contents = append(contents, w.Released)
 	}
-	if of(w.Want) && w.Held && r.Contents[w.Want].Commit != r.TemplateCommit && !slices.Contains(contents, w.Want) {
+	if of(w.Want) && w.Held && w.Blocked == "" && r.Contents[w.Want].Commit != r.TemplateCommit && !slices.Contains(contents, w.Want) {
 		contents = append(contents, w.Want)
 	}
 	return contents
@@ -299,7 +303,7 @@ func (m *remaking) work(w WorkRecord) (Work, error) {
 	if w.Want < 0 || w.Want >= len(m.contents) || w.Released >= len(m.contents) {
 		return work, fmt.Errorf("work on %s has no content", w.Cluster)
 	}
-	older := m.record.older(w)
+	older := m.record.older(w, m.state.Snapshot.Templates.At(m.binding.ID.Key()) != nil)
 	work.Want = m.contents[w.Want]
 	if w.Released >= 0 {
 		work.Released = m.contents[w.Released]

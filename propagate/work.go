@@ -136,13 +136,13 @@ func (st *step) content(b *Binding, cluster string, s share, was *Work, r *rende
 		}
 		r.made[key] = c
 	}
-	if had == nil || had.Digest != c.Digest {
+	if had == nil || had.Digest != c.Digest || had.share() != s {
 		return c, ""
 	}
-	// It is made in another way, by other rules or of another share, and comes
-	// to the same; or a restored state knows it by its digest alone.
+	// It is made in another way and comes to the same, or a restored state knows
+	// it by its digest alone. The commits that it is of make it still.
 	kept := *c
-	kept.Revision = had.Revision
+	kept.Revision, kept.TemplateCommit = had.Revision, had.TemplateCommit
 	return &kept, ""
 }
 
