@@ -2,7 +2,7 @@
 
 GO ?= go
 
-.PHONY: build demo test kube bench fuzz lint generate
+.PHONY: build demo test kube bench fuzz soak lint generate
 
 build: ## the program, in bin/
 	$(GO) build -o bin/fairlead ./cmd/fairlead
@@ -29,6 +29,13 @@ fuzz: ## every fuzz target for a minute each
 			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) ./$$(dirname $$file) || exit 1; \
 		done; \
 	done
+
+SOAK ?= 100000
+
+soak: ## the laws and the oracle over many random histories; FAIRLEAD_SOAK_SEED repeats a run
+	@seed=$${FAIRLEAD_SOAK_SEED:-$$(date +%s)}; \
+	echo "$(SOAK) histories each; the same ones again: FAIRLEAD_SOAK_SEED=$$seed make soak SOAK=$(SOAK)"; \
+	$(GO) test ./propagate -run '^Test(Oracle|Laws|FailoverLaws)$$' -rapid.checks=$(SOAK) -rapid.seed=$$seed -timeout 12h -v
 
 lint:
 	golangci-lint run

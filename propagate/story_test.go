@@ -99,6 +99,7 @@ func tell(t *testing.T, file string) {
 type storyCommit struct {
 	propagate.Commit
 	files []txtar.File
+	tree  map[string]string // nil when it cannot be read
 	show  string
 	want  string
 	seen  *propagate.Observations
@@ -138,6 +139,7 @@ func history(ar *txtar.Archive) []storyCommit {
 			c.files = append(c.files, f)
 		}
 		if c.Problems == nil && c.seen == nil {
+			c.tree = maps.Clone(tree)
 			c.Snapshot, c.Problems = readOn(tree, accepted)
 		}
 		if all = append(all, c); c.seen != nil {

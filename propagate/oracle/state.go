@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package oracle
+
+// State is what a history has decided. Maps are by the key of an object, and
+// by cluster.
+type State struct {
+	Commit, Accepted string
+	// Verdict is empty, "refused" or "held"; Deletes is then what the commit
+	// would delete.
+	Verdict string
+	Deletes string
+
+	Bindings map[string]*Binding
+	Departed map[string]map[string]Gone
+	Left     map[string]map[string]Gone
+
+	fleet *fleet
+}
+
+// Binding is a template and where it goes.
+type Binding struct {
+	Claim string
+	// Own tells that a policy activated it: it goes somewhere by itself, and
+	// not only because others require it.
+	Own                          bool
+	Removed                      bool // it is not in git, but others still run with it
+	TemplateCommit, PolicyCommit string
+	Policy                       string
+	Reason, Since                string // of what is pending
+	Brakes                       Brakes
+	Targets                      map[string]int64
+	Scheduled                    string
+	Works                        map[string]*Work
+
+	template  *template
+	policy    *policy
+	unmatched bool // created or updated while nothing matched it
+	placement placement
+}
+
+// Work is a template on a cluster.
+type Work struct {
+	Want, Released      *Content
+	Held, Blocked       bool
+	Preserve, Overwrite bool
+}
+
+// Content is what a cluster gets.
+type Content struct {
+	Manifest string
+	Revision string // the commit that last changed it
+	// share of replicas, which an override may have hidden
+	share    int64
+	requires []string
+}
+
+// Gone is an object that is not wanted on a cluster any more, or whose
+// cluster is not in the fleet any more.
+type Gone struct {
+	Preserve bool
+	Since    string
+	released *Content
+}
+
+// Commit is one step. Files is nil when it cannot be read. Allows are the
+// deletions that its message allows, as State.Deletes tells them.
+type Commit struct {
+	Hash   string
+	Files  map[string]string
+	Allows []string
+}
+
+// work is a work of a state, nil when there is none.
+func (s *State) work(key, cluster string) *Work {
+	if b := s.Bindings[key]; b != nil {
+		return b.Works[cluster]
+	}
+	return nil
+}
