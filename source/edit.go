@@ -160,7 +160,10 @@ func (w *writer) tree(old plumbing.Hash, files map[string][]byte) (plumbing.Hash
 	}
 	for dir, files := range below {
 		var was plumbing.Hash
-		if e, ok := entries[dir]; ok && e.Mode == filemode.Dir {
+		if e, ok := entries[dir]; ok {
+			if e.Mode != filemode.Dir {
+				return plumbing.ZeroHash, fmt.Errorf("%s is in the way: it is no directory", dir)
+			}
 			was = e.Hash
 		}
 		hash, err := w.tree(was, files)

@@ -9,14 +9,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// index is the bytes of git's index. One entry of it is edited in place, and
-// all that is not understood here stays: marks of files, what other programs
-// keep there.
+// index is the bytes of git's index. An entry of it is edited in place or put
+// in, and all that is not understood here stays: marks of files, what other
+// programs keep there.
 type index struct{ b []byte }
 
 // indexEntry is where the entry of a file stands, and what it says.
@@ -33,7 +35,10 @@ const (
 	headerSize = 12
 )
 
-var errIndex = errors.New("git's index is in a form that is not understood")
+var (
+	errIndex     = errors.New("git's index is in a form that is not understood")
+	errUntracked = errors.New("git does not track it")
+)
 
 // find looks an entry up. Its error says why the file cannot be committed.
 func (x index) find(name string) (found *indexEntry, err error) {
@@ -59,7 +64,7 @@ func (x index) find(name string) (found *indexEntry, err error) {
 		return nil
 	})
 	if err == nil && found == nil {
-		err = errors.New("git does not track it")
+		err = errUntracked
 	}
 	return found, err
 }
@@ -129,6 +134,94 @@ func varint(b []byte) (value, n int) {
 	return 0, 0
 }
 
+// extensions visits what follows the entries.
+func (x index) extensions(visit func(at int, name string, size int)) error {
+	at, err := x.walk(func(int, string) error { return nil })
+	if err != nil {
+		return err
+	}
+	for limit := len(x.b) - sha1.Size; at < limit; {
+		if at+8 > limit {
+			return errIndex
+		}
+		size := int(binary.BigEndian.Uint32(x.b[at+4:]))
+		if size < 0 || size > limit-at-8 {
+			return errIndex
+		}
+		visit(at, string(x.b[at:at+4]), size)
+		at += 8 + size
+	}
+	return nil
+}
+
+// add is the index with an entry for a new file, which set fills in. What git
+// keeps by the number of an entry, or about files that it does not track, it
+// finds out again.
+func (x index) add(name string) (index, error) {
+	at, previous, next := headerSize, "", ""
+	end, err := x.walk(func(entry int, there string) error {
+		switch {
+		case strings.HasPrefix(there, name+"/") || strings.HasPrefix(name, there+"/"):
+			return fmt.Errorf("%s is staged, and in its way", there)
+		case there < name:
+			previous = there
+		case next == "":
+			at, next = entry, there
+		}
+		return nil
+	})
+	if err != nil {
+		return x, err
+	}
+	if next == "" {
+		at = end
+	}
+	entry := make([]byte, entrySize)
+	binary.BigEndian.PutUint32(entry[24:], 0o100644)
+	binary.BigEndian.PutUint16(entry[entrySize-2:], uint16(min(len(name), 0xfff)))
+	version := binary.BigEndian.Uint32(x.b[4:])
+	rest := x.b[at:end]
+	if version < 4 {
+		entry = append(entry, name...)
+		entry = append(entry, make([]byte, 8-len(entry)%8)...)
+	} else {
+		entry = append(append(append(entry, unvarint(len(previous))...), name...), 0)
+		if next != "" {
+			// Its name was written as a difference to that before it.
+			fixed := entrySize
+			if binary.BigEndian.Uint16(rest[entrySize-2:])&0x4000 != 0 {
+				fixed += 2
+			}
+			_, n := varint(rest[fixed:])
+			tail := rest[fixed+n+bytes.IndexByte(rest[fixed+n:], 0)+1:]
+			rest = slices.Concat(rest[:fixed], unvarint(len(name)), []byte(next), []byte{0}, tail)
+		}
+	}
+	out := slices.Concat(x.b[:at], entry, rest)
+	binary.BigEndian.PutUint32(out[8:], binary.BigEndian.Uint32(out[8:])+1)
+	var refused error
+	err = x.extensions(func(at int, extension string, size int) {
+		switch extension {
+		case "link", "sdir":
+			refused = errIndex // an entry in it is not all that there is to one
+		case "FSMN", "UNTR":
+		default:
+			out = append(out, x.b[at:at+8+size]...)
+		}
+	})
+	return index{append(out, x.b[len(x.b)-sha1.Size:]...)}, errors.Join(err, refused)
+}
+
+// unvarint is the inverse of varint.
+func unvarint(value int) []byte {
+	b := []byte{byte(value & 0x7f)}
+	for value >>= 7; value > 0; value >>= 7 {
+		value--
+		b = append([]byte{0x80 | byte(value&0x7f)}, b...)
+	}
+	return b
+}
+
 // set gives an entry the content and the state of its file.
 func (x index) set(e *indexEntry, hash plumbing.Hash, info os.FileInfo) {
 	put := func(field int, v uint32) { binary.BigEndian.PutUint32(x.b[e.at+4*field:], v) }
@@ -179,22 +272,17 @@ func (x index) bytes() ([]byte, error) {
 		return nil, err
 	}
 	out := bytes.Clone(x.b[:end])
-	limit := len(x.b) - sha1.Size
-	for at := end; at < limit; {
-		if at+8 > limit {
-			return nil, errIndex
-		}
-		size := int(binary.BigEndian.Uint32(x.b[at+4:]))
-		if size < 0 || size > limit-at-8 {
-			return nil, errIndex
-		}
-		switch string(x.b[at : at+4]) {
+	err = x.extensions(func(at int, extension string, size int) {
+		switch extension {
 		case "TREE", "EOIE", "IEOT":
 		default:
 			out = append(out, x.b[at:at+8+size]...)
 		}
-		at += 8 + size
+	})
+	if err != nil {
+		return nil, err
 	}
+	limit := len(x.b) - sha1.Size
 	var sum [sha1.Size]byte
 	if !bytes.Equal(x.b[limit:], sum[:]) { // zeros: index.skipHash
 		sum = sha1.Sum(out)

@@ -4,32 +4,62 @@ package source
 
 import (
 	"bytes"
+	"errors"
 	"io/fs"
+	"path"
+	"slices"
+	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// Overlay is a tree in which some of the files have other contents: what a
-// commit would hold before there is one.
+// Overlay is a tree in which some of the files have other contents, or are
+// new: what a commit would hold before there is one.
 type Overlay struct {
 	*Tree
 	files map[string][]byte
 }
 
-// With is the tree as if files that it has were other ones.
+// With is the tree as if files were other ones. What it does not have is new,
+// unless the content is nil.
 func (t *Tree) With(files map[string][]byte) *Overlay { return &Overlay{t, files} }
+
+// find is the entry of a file or a directory, and whether it is one that the
+// tree does not have.
+func (o *Overlay) find(op, name string) (e entry, made bool, err error) {
+	e, err = o.Tree.find(op, name)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return e, false, err
+	}
+	for file, b := range o.files {
+		switch {
+		case b == nil:
+		case file == name:
+			return entry{name: path.Base(name), mode: modeFile, hash: plumbing.ComputeHash(plumbing.BlobObject, b)}, true, nil
+		case strings.HasPrefix(file, name+"/"):
+			return entry{name: path.Base(name), mode: modeDir}, true, nil
+		}
+	}
+	return e, false, err
+}
 
 // Open implements fs.FS.
 func (o *Overlay) Open(name string) (fs.File, error) {
-	b, ok := o.files[name]
-	if !ok {
-		return o.Tree.Open(name)
-	}
-	info, err := o.Stat(name)
+	e, _, err := o.find("open", name)
 	if err != nil {
 		return nil, err
 	}
-	return &overlaid{info, bytes.NewReader(b)}, nil
+	if b, ok := o.files[name]; ok {
+		return &overlaid{info{e, int64(len(b))}, bytes.NewReader(b)}, nil
+	}
+	if !e.isDir() {
+		return o.Tree.Open(name)
+	}
+	entries, err := o.ReadDir(name)
+	if err != nil {
+		return nil, err
+	}
+	return &openDir{info: info{e, 0}, rest: entries}, nil
 }
 
 // ReadFile implements fs.ReadFileFS.
@@ -38,23 +68,57 @@ func (o *Overlay) ReadFile(name string) ([]byte, error) {
 	if !ok {
 		return o.Tree.ReadFile(name)
 	}
-	if _, err := o.find("read", name); err != nil {
+	if _, _, err := o.find("read", name); err != nil {
 		return nil, err
 	}
 	return bytes.Clone(b), nil
 }
 
-// Stat implements fs.StatFS.
-func (o *Overlay) Stat(name string) (fs.FileInfo, error) {
-	b, ok := o.files[name]
-	if !ok {
-		return o.Tree.Stat(name)
-	}
-	e, err := o.find("stat", name)
+// ReadDir implements fs.ReadDirFS.
+func (o *Overlay) ReadDir(name string) (entries []fs.DirEntry, err error) {
+	_, made, err := o.find("readdir", name)
 	if err != nil {
 		return nil, err
 	}
-	return info{e, int64(len(b))}, nil
+	if !made {
+		if entries, err = o.Tree.ReadDir(name); err != nil {
+			return nil, err
+		}
+	}
+	there := map[string]bool{}
+	for i, e := range entries {
+		there[e.Name()] = true
+		if _, ok := o.files[path.Join(name, e.Name())]; ok {
+			entries[i] = overlaidEntry{e, o, path.Join(name, e.Name())}
+		}
+	}
+	for file, b := range o.files {
+		below, ok := strings.CutPrefix("/"+file, strings.TrimSuffix(path.Join("/", name), "/")+"/")
+		child, _, _ := strings.Cut(below, "/")
+		if !ok || b == nil || there[child] {
+			continue
+		}
+		there[child] = true
+		e, _, err := o.find("readdir", path.Join(name, child))
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, overlaidEntry{dirEntry{o.Tree, e}, o, path.Join(name, child)})
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, nil
+}
+
+// Stat implements fs.StatFS.
+func (o *Overlay) Stat(name string) (fs.FileInfo, error) {
+	e, made, err := o.find("stat", name)
+	if err != nil {
+		return nil, err
+	}
+	if b, ok := o.files[name]; ok || made {
+		return info{e, int64(len(b))}, nil
+	}
+	return o.info(e), nil
 }
 
 // BlobHash is the hash that a file's content has or would have.
@@ -73,3 +137,12 @@ type overlaid struct {
 
 func (f *overlaid) Stat() (fs.FileInfo, error) { return f.info, nil }
 func (f *overlaid) Close() error               { return nil }
+
+// overlaidEntry is of what the tree has otherwise, or not at all.
+type overlaidEntry struct {
+	fs.DirEntry
+	in   *Overlay
+	path string
+}
+
+func (e overlaidEntry) Info() (fs.FileInfo, error) { return e.in.Stat(e.path) }

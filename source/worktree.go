@@ -70,7 +70,21 @@ func (w *WorkTree) Read(name string) (b []byte, err error) {
 	return b, err
 }
 
-// Write replaces files of the work tree, each at once.
+// Has is whether something is at a place of the work tree, of whatever kind.
+func (w *WorkTree) Has(name string) (has bool, err error) {
+	err = w.inside(func(root *os.Root) error {
+		_, err := root.Lstat(filepath.FromSlash(name))
+		has = err == nil
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	return has, err
+}
+
+// Write replaces files of the work tree, each at once. What is not there is
+// made, with its directories; nil removes a file.
 func (w *WorkTree) Write(files map[string][]byte) error {
 	return w.inside(func(root *os.Root) error {
 		for name, content := range files {
@@ -110,16 +124,32 @@ func regular(root *os.Root, name string) error {
 func rewrite(root *os.Root, name string, content []byte) error {
 	name = filepath.FromSlash(name)
 	info, err := root.Lstat(name)
-	if err != nil {
+	switch made := errors.Is(err, fs.ErrNotExist); {
+	case made && content == nil:
+		return nil
+	case made:
+		if err := root.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			return err
+		}
+	case err != nil:
 		return err
+	case content == nil:
+		return root.Remove(name)
+	}
+	mode := os.FileMode(0o666) // less what the user's mask takes
+	if info != nil {
+		mode = info.Mode().Perm()
 	}
 	temp := name + ".fairlead-edit"
-	f, err := root.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, info.Mode().Perm())
+	f, err := root.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(content)
-	err = errors.Join(err, f.Chmod(info.Mode().Perm()), f.Sync(), f.Close())
+	if info != nil {
+		err = errors.Join(err, f.Chmod(mode))
+	}
+	err = errors.Join(err, f.Sync(), f.Close())
 	if err == nil {
 		err = root.Rename(temp, name)
 	}
@@ -142,7 +172,8 @@ var busy = map[string]string{
 
 // Commit commits an edit on the branch that is checked out, and brings the
 // work tree and the index along: what was clean is clean. The files must be
-// as the branch has them; whatever else is uncommitted stays as it is.
+// as the branch has them, which of new ones is nowhere; whatever else is
+// uncommitted stays as it is.
 func (w *WorkTree) Commit(e Edit) (string, error) {
 	r := w.repo
 	e.Branch = w.Branch()
@@ -194,7 +225,7 @@ func (w *WorkTree) Commit(e Edit) (string, error) {
 		return "", errors.Join(err, w.Write(before))
 	}
 	r.log(head, hash, e)
-	if err := w.stage(staged, e.Files); err != nil {
+	if staged, err = w.stage(staged, e.Files); err != nil {
 		return hash, err
 	}
 	if b, err = staged.bytes(); err != nil {
@@ -220,6 +251,13 @@ func (w *WorkTree) clean(staged index, head string, files map[string][]byte) (be
 		entry, err := staged.find(name)
 		if errors.Is(err, errIndex) {
 			return nil, nil, err
+		}
+		if errors.Is(err, errUntracked) {
+			if err := w.vacant(staged, tree, name); err != nil {
+				return nil, nil, err
+			}
+			before[name], after[name] = nil, content
+			continue
 		}
 		if err != nil {
 			return nil, nil, &UncommittedError{name, err.Error()}
@@ -248,6 +286,25 @@ func (w *WorkTree) clean(staged index, head string, files map[string][]byte) (be
 	return before, after, nil
 }
 
+// vacant checks that a new file has its place to itself: in the commit, in the
+// index and in the work tree.
+func (w *WorkTree) vacant(staged index, tree *Tree, name string) error {
+	if _, err := tree.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+		return errors.Join(err, &UncommittedError{name, "it has changes that are staged and not committed"})
+	}
+	has, err := w.Has(name)
+	if err != nil {
+		return err
+	}
+	if has {
+		return &UncommittedError{name, errUntracked.Error()}
+	}
+	if _, err := staged.add(name); err != nil {
+		return &UncommittedError{name, err.Error()}
+	}
+	return nil
+}
+
 // SameButLineEnds is whether a file of a work tree is a committed one with the
 // line ends of another system, as git checks it out with core.autocrlf.
 func SameButLineEnds(there, committed []byte) bool {
@@ -255,10 +312,16 @@ func SameButLineEnds(there, committed []byte) bool {
 }
 
 // stage puts files that were committed into the index.
-func (w *WorkTree) stage(staged index, files map[string][]byte) error {
-	return w.inside(func(root *os.Root) error {
+func (w *WorkTree) stage(staged index, files map[string][]byte) (index, error) {
+	err := w.inside(func(root *os.Root) error {
 		for name, content := range files {
 			entry, err := staged.find(name)
+			if errors.Is(err, errUntracked) {
+				if staged, err = staged.add(name); err != nil {
+					return err
+				}
+				entry, err = staged.find(name)
+			}
 			if err != nil {
 				return err
 			}
@@ -270,6 +333,7 @@ func (w *WorkTree) stage(staged index, files map[string][]byte) error {
 		}
 		return nil
 	})
+	return staged, err
 }
 
 // log notes a commit where git notes how its refs move, if it does.

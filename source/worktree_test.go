@@ -4,10 +4,14 @@ package source_test
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/fairlead/fairlead/source"
@@ -299,6 +303,153 @@ func TestOverlay(t *testing.T) {
 	}
 	if _, err := o.ReadFile("d/none"); err == nil {
 		t.Error("a file that the tree does not have was read")
+	}
+}
+
+// An overlay with new files is what a commit with them would be.
+func TestOverlayWithNewFiles(t *testing.T) {
+	g := sourcetest.New(t)
+	one := g.Commit("one", map[string]string{"d/a": "1", "z": "2"})
+	added := map[string]string{"d/new": "new", "d/e/f/deep": "deep", "d/e/b": "", "top": "top", "d/a": "other"}
+	two := g.Commit("two", added)
+	trees := map[string]*source.Tree{}
+	for _, hash := range []string{one, two} {
+		c, err := open(t, g.Dir).Commit(hash)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if trees[hash], err = c.Tree("."); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files := map[string][]byte{}
+	for name, content := range added {
+		files[name] = []byte(content)
+	}
+	all := func(fsys fs.FS) (all []string) {
+		err := fs.WalkDir(fsys, ".", func(name string, e fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			line := fs.FormatDirEntry(e)
+			info, err := fs.Stat(fsys, name)
+			if err != nil {
+				return err
+			}
+			if line += fmt.Sprintf(" %s %v", name, info.Mode()); !e.IsDir() {
+				b, err := fs.ReadFile(fsys, name)
+				if err != nil {
+					return err
+				}
+				line += fmt.Sprintf(" %d %s", info.Size(), b)
+			}
+			all = append(all, line)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	if got, want := all(trees[one].With(files)), all(trees[two]); !slices.Equal(got, want) {
+		t.Errorf("overlay:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if err := fstest.TestFS(trees[one].With(files), "d/new", "d/e/f/deep", "top"); err != nil {
+		t.Error(err)
+	}
+}
+
+// New files are committed with their directories; git sees a clean work tree,
+// an index in its order, and everything that it kept there besides.
+func TestCommitNewFiles(t *testing.T) {
+	for _, layout := range []string{"index.version=2", "index.version=3", "index.version=4", "index.skipHash=true", "core.untrackedCache=true"} {
+		t.Run(layout, func(t *testing.T) {
+			g := sourcetest.New(t)
+			key, value, _ := strings.Cut(layout, "=")
+			g.Git("config", key, value)
+			g.Commit("one", map[string]string{
+				"b/c": "1\n", "b/cc/d": "1\n", "b/" + strings.Repeat("long/", 60) + "name.yaml": "x\n", "z": "z\n",
+			})
+			if layout == "index.version=3" {
+				if err := os.WriteFile(filepath.Join(g.Dir, "c"), nil, 0o644); err != nil {
+					t.Fatal(err)
+				}
+				g.Git("add", "-N", "c")
+			}
+			g.Git("update-index", "--assume-unchanged", "z")
+			g.Git("status")
+			before := g.Git("status", "--porcelain")
+			w := open(t, g.Dir).WorkTree()
+			long := "b/" + strings.Repeat("long/", 59) + "other/" + strings.Repeat("y", 200)
+			for _, names := range [][]string{{"a"}, {"zz/z"}, {"b/cc.yaml"}, {long}, {"b/c0", "b/b/b"}} {
+				files := map[string]string{}
+				for _, name := range names {
+					files[name] = name + "\n"
+				}
+				hash, err := w.Commit(editOf(files))
+				if err != nil {
+					t.Fatalf("%s: %v", names, err)
+				}
+				if g.Head() != hash {
+					t.Errorf("HEAD is %s, want %s", g.Head(), hash)
+				}
+				if after := g.Git("status", "--porcelain"); after != before {
+					t.Errorf("%s: status is %q, was %q", names, after, before)
+				}
+				if got := g.Git("diff", "--name-status", "HEAD~1", "HEAD"); strings.Count(got, "A\t") != len(names) || strings.Count(got, "\n") != len(names)-1 {
+					t.Errorf("%s: committed %q", names, got)
+				}
+				if got := g.Git("diff", "--cached", "--name-only", "--diff-filter=ADM", "HEAD"); got != "" {
+					t.Errorf("%s: the index differs from HEAD: %s", names, got)
+				}
+			}
+			g.Git("fsck", "--strict")
+			if got := g.Git("ls-files", "-v", "z"); got != "h z" {
+				t.Errorf("a mark of a file is lost: %s", got)
+			}
+			if got := g.Git("ls-files", "--stage", "zz/z"); !strings.HasPrefix(got, "100644 ") {
+				t.Errorf("the index has %s", got)
+			}
+		})
+	}
+}
+
+// Where a new file would be in the way of something, or something of it,
+// nothing is committed.
+func TestNewFilesInTheWay(t *testing.T) {
+	g := sourcetest.New(t)
+	g.Commit("one", map[string]string{"file": "1\n", "dir/a": "1\n"})
+	if err := os.MkdirAll(filepath.Join(g.Dir, "staged"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"there", "staged/a"} {
+		if err := os.WriteFile(filepath.Join(g.Dir, name), []byte("mine\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.Git("add", "staged/a")
+	g.Git("rm", "-q", "--cached", "dir/a")
+	for _, name := range []string{"dir/a", "staged/a"} {
+		if err := os.Remove(filepath.Join(g.Dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	head, before := g.Head(), g.Git("status", "--porcelain")
+	w := open(t, g.Dir).WorkTree()
+	for name, want := range map[string]string{
+		"there": "does not track", "staged/a/b": "staged/a is staged, and in its way", "staged": "does not track",
+		"file/a": "not a directory", "dir/a": "staged and not committed",
+	} {
+		if _, err := w.Commit(editOf(map[string]string{name: "new\n"})); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", name, err, want)
+		}
+		if after := g.Git("status", "--porcelain"); g.Head() != head || after != before {
+			t.Errorf("%s: refused, and changed: %s", name, after)
+		}
+	}
+	r := open(t, g.Dir)
+	if _, err := r.Draft(head, editOf(map[string]string{"file/a": "new\n"})); err == nil || !strings.Contains(err.Error(), "file is in the way") {
+		t.Errorf("a file became a directory: %v", err)
 	}
 }
 
