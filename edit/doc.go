@@ -12,5 +12,5 @@
 //
 // Bytes go in and bytes come out: no git, no files. Begin with Read, then
 // File.At gives an Object; Policy and Cluster know the fields that commands
-// edit.
+// edit. New writes a manifest that was not there before.
 package edit
