@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"path"
 	"reflect"
@@ -76,6 +77,7 @@ type desk struct {
 	uncommitted map[string][]byte // files that the work tree has otherwise than base
 	read        map[string][]byte // files as they were read
 	files       map[string]*edit.File
+	made        map[string][]byte // files that are new
 	notes       []string
 }
 
@@ -88,7 +90,7 @@ func (f *editFlags) open(ctx context.Context, name string) (*desk, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &desk{look: l, flags: f, tree: l.repo.WorkTree(), uncommitted: map[string][]byte{}, read: map[string][]byte{}, files: map[string]*edit.File{}}
+	d := &desk{look: l, flags: f, tree: l.repo.WorkTree(), uncommitted: map[string][]byte{}, read: map[string][]byte{}, files: map[string]*edit.File{}, made: map[string][]byte{}}
 	var base string
 	switch {
 	case f.push != "":
@@ -258,6 +260,38 @@ func (d *desk) load(file string) (again bool, err error) {
 	return again, err
 }
 
+// create lays a new file on the desk, in a place that nothing has.
+func (d *desk) create(file string, text []byte) error {
+	tree, err := d.base.Tree(d.flags.path)
+	if err != nil {
+		return err
+	}
+	for at := file; at != "."; at = path.Dir(at) {
+		info, err := tree.Stat(at)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && at != file && info.IsDir() {
+			continue
+		}
+		return errors.Join(err, fmt.Errorf("%s is there already at %s: choose another place with --into", d.inRepository(at), short(d.base.Hash)))
+	}
+	if err := d.vacant(file); err != nil {
+		return err
+	}
+	d.made[file] = text
+	return nil
+}
+
+// vacant checks that a new file would replace nothing in the work tree.
+func (d *desk) vacant(file string) error {
+	if d.tree == nil {
+		return nil
+	}
+	there, err := d.tree.Has(d.inRepository(file))
+	if err == nil && there {
+		err = fmt.Errorf("%s is there already and not committed: commit it or remove it, or choose another place with --into", d.inRepository(file))
+	}
+	return err
+}
+
 func (d *desk) inRepository(file string) string { return path.Join(d.flags.path, file) }
 
 // document is the text that something of the fleet was read from.
@@ -363,6 +397,7 @@ func (d *desk) list(refs []propagate.PolicyRef) string {
 type change struct {
 	policies []*policy // that it is about
 	clusters map[string]edit.Cluster
+	adopts   *adoption
 	subject  string
 	trailers []string // lines of the message below it
 	said     []string // what it does, once it is written
@@ -377,6 +412,7 @@ func (d *desk) finish(ctx context.Context, out, stderr io.Writer, c change) erro
 			edited[name] = text
 		}
 	}
+	maps.Copy(edited, d.made)
 	if len(edited) == 0 {
 		d.say(out, stderr, c.said)
 		return nil
@@ -404,7 +440,7 @@ func (d *desk) finish(ctx context.Context, out, stderr io.Writer, c change) erro
 			return err
 		}
 	}
-	if err := d.plan(out, stderr, in); err != nil {
+	if err := d.plan(out, stderr, in, c); err != nil {
 		return err
 	}
 	fmt.Fprintln(out)
@@ -448,11 +484,15 @@ func (d *desk) onlyThat(after *propagate.Snapshot, c change) error {
 	for diff := range ordered.Diff(d.in.Snapshot.Policies, after.Policies) {
 		was, is := diff.Before, diff.After
 		switch {
+		case was == nil && c.adopts.brings(is):
 		case was == nil || is == nil:
 			return fmt.Errorf("the edit would make or remove %s; edit it by hand", cmp.Or(was, is).Ref)
 		case !about[is.Ref] && !samePolicy(was, is):
 			return fmt.Errorf("%s: this document also makes %s, which would change with it; edit it by hand", was.Origin, is.Ref)
 		}
+	}
+	if err := c.adopts.arrives(d, after); err != nil {
+		return err
 	}
 	for name, doc := range c.clusters {
 		if is, ok := after.Clusters.Get(name); !ok || !sameTaints(doc.Taints(), is.Spec.Taints) {
@@ -496,12 +536,13 @@ func sameTaints(a, b []corev1.Taint) bool {
 }
 
 // plan prints what the edit does to every cluster.
-func (d *desk) plan(out, stderr io.Writer, in propagate.Commit) error {
+func (d *desk) plan(out, stderr io.Writer, in propagate.Commit, c change) error {
 	warn(stderr, &d.state)
 	in.Hash, in.Trailers = "edit", nil
 	after, guard := propagate.Preview(d.state, in)
 	plan := propagate.Compare(&d.state, &after, guard)
 	plan.Findings = append(plan.Findings, holdFindings(&d.state, &after, today())...)
+	c.adopts.judge(d, plan, &after)
 	r := newPlanReport(plan, d.base.Hash, in.Hash, &after)
 	if guard != nil {
 		d.note("the step is held until a commit message carries the trailer %s", guard.Trailer())
@@ -511,7 +552,11 @@ func (d *desk) plan(out, stderr io.Writer, in propagate.Commit) error {
 
 func (d *desk) patch(file string, text []byte) []byte {
 	name := d.inRepository(file)
-	_, patch, _ := bytes.Cut(diff.Diff("a/"+name, d.read[file], "b/"+name, text), []byte("\n"))
+	old := "a/" + name
+	if d.made[file] != nil {
+		old = "/dev/null"
+	}
+	_, patch, _ := bytes.Cut(diff.Diff(old, d.read[file], "b/"+name, text), []byte("\n"))
 	return patch
 }
 
@@ -523,6 +568,12 @@ func (d *desk) write(ctx context.Context, edited map[string][]byte, who author, 
 	}
 	if d.where == toWorkTree {
 		for name := range edited {
+			if d.made[name] != nil {
+				if err := d.vacant(name); err != nil {
+					return "", err
+				}
+				continue
+			}
 			if there, err := d.tree.Read(d.inRepository(name)); err != nil || !bytes.Equal(there, d.read[name]) && !source.SameButLineEnds(there, d.read[name]) {
 				return "", errors.Join(err, fmt.Errorf("%s has changed meanwhile; nothing is written", d.inRepository(name)))
 			}

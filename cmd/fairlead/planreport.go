@@ -235,8 +235,12 @@ func (r *planReport) frozen() bool {
 
 var glyphs = map[propagate.Action]string{
 	propagate.ActionCreate: "+", propagate.ActionUpdate: "~", propagate.ActionScale: "^",
-	propagate.ActionDelete: "-", propagate.ActionPreserve: "o", propagate.ActionNone: "=",
+	propagate.ActionDelete: "-", propagate.ActionPreserve: "o", propagate.ActionNone: "=", actionAdopt: "~",
 }
+
+// actionAdopt is a create that finds an object there and takes it over. Git
+// does not know of that; who asked the cluster does.
+const actionAdopt propagate.Action = "adopt"
 
 // text prints the verdict first, then what to check, then the clusters and
 // the changes; equal changes share a line.

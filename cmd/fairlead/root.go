@@ -82,7 +82,7 @@ clusters to what git says.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	root.AddGroup(&cobra.Group{ID: "look", Title: "Look:"}, &cobra.Group{ID: "edit", Title: "Edit:"}, &cobra.Group{ID: "run", Title: "Run:"})
 	add(root, "look", newGet(), newWhy(), newHistory(), newEvents(), newStatus(), newWait(), newDiff(), newPlan(), newValidate(), newRender())
-	add(root, "edit", newSuspend(), newResume(), newPromote(), newActivate(), newTaint(),
+	add(root, "edit", newSuspend(), newResume(), newPromote(), newActivate(), newAdopt(), newTaint(),
 		newCordon("cordon", "Keep new things off a cluster"), newCordon("uncordon", "Let new things onto a cluster again"))
 	add(root, "run", newRun(), newDemo())
 	root.AddCommand(newVersion())
