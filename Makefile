@@ -30,12 +30,14 @@ fuzz: ## every fuzz target for a minute each
 		done; \
 	done
 
+FAULTS ?= 1000
 SOAK ?= 100000
 
-soak: ## the laws and the oracle over many random histories; FAIRLEAD_SOAK_SEED repeats a run
+soak: ## the laws and the oracle over many random histories, and 1,000 fault runs; FAIRLEAD_SOAK_SEED repeats a run
 	@seed=$${FAIRLEAD_SOAK_SEED:-$$(date +%s)}; \
 	echo "$(SOAK) histories each; the same ones again: FAIRLEAD_SOAK_SEED=$$seed make soak SOAK=$(SOAK)"; \
 	$(GO) test ./propagate -run '^Test(Oracle|Laws|FailoverLaws)$$' -rapid.checks=$(SOAK) -rapid.seed=$$seed -timeout 12h -v
+	FAIRLEAD_FAULT_SEEDS=$(FAULTS) $(GO) test ./reconcile -run '^TestFaults$$' -timeout 6h
 
 lint:
 	golangci-lint run
