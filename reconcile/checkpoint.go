@@ -11,13 +11,11 @@ import (
 	"sync"
 	"unique"
 
-	"go.etcd.io/bbolt"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/propagate/ordered"
 	"github.com/fairlead/fairlead/render"
+	"go.etcd.io/bbolt"
 )
 
 // format is of the checkpoint file. Earlier ones are migrated; a later one is
@@ -227,15 +225,6 @@ func (c *Checkpoint) Forget() error {
 	})
 }
 
-// inventoryRecord is a dispatch.Entry on disk.
-type inventoryRecord struct {
-	APIVersion string           `json:"apiVersion"`
-	UID        types.UID        `json:"uid,omitempty"`
-	Digest     propagate.Digest `json:"digest"`
-	Fields     dispatch.Fields  `json:"fields,omitempty"`
-	Version    uint64           `json:"-"`
-}
-
 // Inventory is the checkpoint as dispatch keeps its books in it.
 func (c *Checkpoint) Inventory() dispatch.Inventory { return inventory{c.db} }
 
@@ -280,11 +269,10 @@ func readEntries(b *bbolt.Bucket) (map[propagate.ID]dispatch.Entry, error) {
 		if !ok {
 			return fmt.Errorf("%q is no object", key)
 		}
-		var record inventoryRecord
-		if err := unseal(raw, &record); err != nil {
+		record, err := openInventoryRecord(raw)
+		if err != nil {
 			return fmt.Errorf("%s: %w", id, err)
 		}
-		record.APIVersion = unique.Make(record.APIVersion).Value()
 		entries[id] = dispatch.Entry(record)
 		return nil
 	})

@@ -133,10 +133,16 @@ func seal(record any) ([]byte, error) {
 
 // unseal reads a record that was sealed.
 func unseal(sealed []byte, into any) error {
-	if len(sealed) < 4 || binary.BigEndian.Uint32(sealed) != checksum(sealed[4:]) {
+	if !intact(sealed) {
 		return fmt.Errorf("%w: its checksum does not fit", errDamaged)
 	}
-	return json.Unmarshal(sealed[4:], into)
+	return json.Unmarshal(sealed[checksumSize:], into)
+}
+
+const checksumSize = 4
+
+func intact(sealed []byte) bool {
+	return len(sealed) >= checksumSize && binary.BigEndian.Uint32(sealed) == checksum(sealed[checksumSize:])
 }
 
 func checksum(raw []byte) uint32 { return crc32.Checksum(raw, castagnoli) }
