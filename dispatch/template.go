@@ -259,6 +259,25 @@ func ControllerOf(live map[string]any) string {
 	return owner.Kind + " " + owner.Name
 }
 
+// ScalerOf names the controller that decides how many replicas a live object
+// has; "" when none does, or when its label leaves them to it already.
+func ScalerOf(live map[string]any) string {
+	u := &unstructured.Unstructured{Object: live}
+	if u.GetLabels()["resourcetemplate.karmada.io/retain-replicas"] == "true" {
+		return ""
+	}
+	for _, m := range u.GetManagedFields() {
+		var fields fieldpath.Set
+		if m.Subresource != "scale" || !controller(m.Manager) || m.FieldsV1 == nil || fields.FromJSON(m.FieldsV1.GetRawReader()) != nil {
+			continue
+		}
+		if fields.Has(fieldpath.MakePathOrDie("spec", "replicas")) {
+			return m.Manager
+		}
+	}
+	return ""
+}
+
 // Keepers names who else keeps a live object as they want it, and by which of
 // its marks that shows.
 func Keepers(live map[string]any) (keepers []string) {

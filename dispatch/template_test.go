@@ -111,6 +111,25 @@ func read(t *testing.T, text string) map[string]any {
 	return u.Object
 }
 
+// An autoscaler shows by the subresource that it writes; who scales by hand is
+// none.
+func TestScalerOf(t *testing.T) {
+	for managers, want := range map[string]string{
+		`{manager: kube-controller-manager, operation: Update, subresource: scale, fieldsType: FieldsV1, fieldsV1: {"f:spec": {"f:replicas": {}}}}`: "kube-controller-manager",
+		`{manager: kubectl, operation: Update, subresource: scale, fieldsType: FieldsV1, fieldsV1: {"f:spec": {"f:replicas": {}}}}`:                 "",
+		`{manager: kube-controller-manager, operation: Update, subresource: status, fieldsType: FieldsV1, fieldsV1: {"f:status": {}}}`:              "",
+	} {
+		o := read(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, managedFields: [`+managers+`]}, spec: {replicas: 7}}`)
+		if got := dispatch.ScalerOf(o); got != want {
+			t.Errorf("%s: scaled by %q, want %q", managers, got, want)
+		}
+		(&unstructured.Unstructured{Object: o}).SetLabels(map[string]string{"resourcetemplate.karmada.io/retain-replicas": "true"})
+		if got := dispatch.ScalerOf(o); got != "" {
+			t.Errorf("replicas are left alone, and it is scaled by %q", got)
+		}
+	}
+}
+
 // Who else has a say in an object: its controller, and who keeps it by hand of
 // another tool.
 func TestOthersOf(t *testing.T) {

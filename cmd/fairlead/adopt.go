@@ -115,12 +115,30 @@ func (f *adoptFlags) adopt(cmd *cobra.Command, args []string) error {
 	for _, keeper := range dispatch.Keepers(live) {
 		d.note("%s keeps it too: take it away there, or both will write it", keeper)
 	}
+	if scaler := dispatch.ScalerOf(live); scaler != "" && !f.scaled(d, a) {
+		d.note("%s scales %s: adopt its HorizontalPodAutoscaler first, or label the template resourcetemplate.karmada.io/retain-replicas: \"true\", or both will set the replicas", scaler, a.id)
+	}
 	said := fmt.Sprintf("%s: %s as %s runs it", d.inRepository(a.file), a.id, a.cluster)
 	if a.policy != nil {
 		said += fmt.Sprintf(", and %s", *a.policy)
 	}
 	c := change{adopts: a, subject: fmt.Sprintf("fleet: adopt %s from %s", a.id, a.cluster), said: []string{said}}
 	return d.finish(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), c)
+}
+
+// scaled is whether an autoscaler of the fleet scales the object.
+func (f *adoptFlags) scaled(d *desk, a *adoption) bool {
+	for t := range d.in.Snapshot.Templates.Values() {
+		if t.Kind != "HorizontalPodAutoscaler" || t.Group != "autoscaling" || t.Namespace != a.id.Namespace {
+			continue
+		}
+		kind, _, _ := unstructured.NestedString(t.Object, "spec", "scaleTargetRef", "kind")
+		name, _, _ := unstructured.NestedString(t.Object, "spec", "scaleTargetRef", "name")
+		if kind == a.id.Kind && name == a.id.Name {
+			return true
+		}
+	}
+	return false
 }
 
 // read reads the object that was asked for from its cluster.
