@@ -85,8 +85,8 @@ const (
 	holeMembers   = 100
 	holes         = 10 // of them
 	holeTemplates = 1  // that change with each commit
-	holeCommits   = 15 // of each phase
-	holePhases    = 3  // with faults, and as many without
+	holeCommits   = 5  // of each phase
+	holePhases    = 20 // with faults, and as many without
 )
 
 // BenchmarkBlackHoles has ten of a hundred embedded members take connections
