@@ -16,6 +16,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/plumbing/storer"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
@@ -49,21 +50,19 @@ type Edit struct {
 func (r *Repo) Apply(e Edit) (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	w := r.writer()
 	name := plumbing.NewBranchReferenceName(e.Branch)
 	parent := plumbing.ZeroHash
-	old, err := w.store.Reference(name)
-	if err == nil {
+	if old, err := r.refs.Reference(name); err == nil {
 		parent = old.Hash()
 	}
 	if e.On != "" && e.On != parent.String() {
 		return "", fmt.Errorf("branch %s: %w", e.Branch, ErrBranchMoved)
 	}
-	hash, err := w.commit(parent, e)
+	hash, err := r.writer().commit(parent, e)
 	if err != nil {
 		return "", fmt.Errorf("edit of %s: %w", e.Branch, err)
 	}
-	if err := w.store.CheckAndSetReference(plumbing.NewHashReference(name, hash), old); err != nil {
+	if err := r.move(name, parent, hash); err != nil {
 		return "", fmt.Errorf("branch %s: %w", e.Branch, err)
 	}
 	return hash.String(), nil
@@ -86,10 +85,7 @@ func (r *Repo) Draft(parent string, e Edit) (string, error) {
 func (r *Repo) advance(branch, from, to string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	name := plumbing.NewBranchReferenceName(branch)
-	err := r.writer().store.CheckAndSetReference(
-		plumbing.NewHashReference(name, plumbing.NewHash(to)), plumbing.NewHashReference(name, plumbing.NewHash(from)))
-	if err != nil {
+	if err := r.move(plumbing.NewBranchReferenceName(branch), plumbing.NewHash(from), plumbing.NewHash(to)); err != nil {
 		return fmt.Errorf("branch %s: %w", branch, err)
 	}
 	return nil
@@ -99,7 +95,7 @@ func (r *Repo) writer() *writer {
 	return &writer{filesystem.NewStorage(osfs.New(r.common, osfs.WithBoundOS()), cache.NewObjectLRUDefault())}
 }
 
-type writer struct{ store *filesystem.Storage }
+type writer struct{ store storer.EncodedObjectStorer }
 
 // commit writes the commit of an edit; a zero parent is none.
 func (w *writer) commit(on plumbing.Hash, e Edit) (plumbing.Hash, error) {
@@ -119,6 +115,20 @@ func (w *writer) commit(on plumbing.Hash, e Edit) (plumbing.Hash, error) {
 		return plumbing.ZeroHash, err
 	}
 	return w.put(c)
+}
+
+// after is commit, not before the one that it is on.
+func (w *writer) after(on plumbing.Hash, e Edit) (plumbing.Hash, error) {
+	if !on.IsZero() {
+		parent, err := object.GetCommit(w.store, on)
+		if err != nil {
+			return plumbing.ZeroHash, fmt.Errorf("commit %s: %w", short(on), err)
+		}
+		if parent.Committer.When.After(e.When) {
+			e.When = parent.Committer.When.UTC()
+		}
+	}
+	return w.commit(on, e)
 }
 
 // tree writes a tree: an older one, if any, with files edited.

@@ -17,7 +17,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
 	"github.com/go-git/go-git/v5/plumbing/transport"
 )
 
@@ -321,13 +320,7 @@ func (r *Repo) download(ctx context.Context, s session, advertised *packp.AdvRef
 		return err
 	}
 	defer response.Close()
-	var pack io.Reader = response
-	switch {
-	case req.Capabilities.Supports(capability.Sideband64k):
-		pack = sideband.NewDemuxer(sideband.Sideband64k, response)
-	case req.Capabilities.Supports(capability.Sideband):
-		pack = sideband.NewDemuxer(sideband.Sideband, response)
-	}
+	pack := unbanded(req, response)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	err = packfile.WritePackfileToObjectStorage(r.stores[0], &capped{ctx: ctx, from: pack, left: maxPack})

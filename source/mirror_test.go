@@ -38,6 +38,9 @@ type server struct {
 	ca      []byte
 	packs   atomic.Int32 // how many packs were asked for
 	asked   atomic.Int32 // how many times refs were asked for
+	pushes  atomic.Int32 // how many packs were sent
+	race    func()       // called before a pack is taken, once
+	lose    atomic.Bool  // the answer to the next pack
 	deny    atomic.Bool
 	corrupt atomic.Bool
 }
@@ -67,12 +70,24 @@ func serve(t *testing.T, dir string) *server {
 			http.Error(w, "who?", http.StatusUnauthorized)
 			return
 		}
-		if strings.HasSuffix(r.URL.Path, "/git-upload-pack") {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/git-upload-pack"):
 			s.packs.Add(1)
 			if s.corrupt.Load() {
 				w = &truncated{w, 600}
 			}
-		} else {
+		case strings.HasSuffix(r.URL.Path, "/git-receive-pack"):
+			s.pushes.Add(1)
+			if race := s.race; race != nil {
+				s.race = nil
+				race()
+			}
+			if s.lose.Swap(false) {
+				git.ServeHTTP(httptest.NewRecorder(), r)
+				http.Error(w, "lost", http.StatusBadGateway)
+				return
+			}
+		default:
 			s.asked.Add(1)
 		}
 		git.ServeHTTP(w, r)

@@ -15,7 +15,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 )
@@ -71,7 +70,7 @@ func (r *Repo) Push(ctx context.Context, commit, branch string, auth Auth) (to s
 func (r *Repo) track(branch string, h plumbing.Hash) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.writer().store.SetReference(plumbing.NewHashReference(plumbing.NewRemoteReferenceName("origin", branch), h))
+	return r.refs.SetReference(plumbing.NewHashReference(plumbing.NewRemoteReferenceName("origin", branch), h))
 }
 
 func (r *Repo) push(ctx context.Context, remote *remote, commit plumbing.Hash, name plumbing.ReferenceName) error {
@@ -103,20 +102,7 @@ func (r *Repo) push(ctx context.Context, remote *remote, commit plumbing.Hash, n
 	req := packp.NewReferenceUpdateRequestFromCapabilities(advertised.Capabilities)
 	req.Commands = []*packp.Command{{Name: name, Old: old, New: commit}}
 	req.Packfile = io.NopCloser(&pack)
-	said := &tail{}
-	if advertised.Capabilities.Supports(capability.Sideband64k) {
-		if err := req.Capabilities.Set(capability.Sideband64k); err != nil {
-			return err
-		}
-		req.Progress = said
-	}
-	if _, err := s.ReceivePack(ctx, req); err != nil {
-		if text := said.String(); text != "" {
-			return fmt.Errorf("%w; the server says: %s", err, text)
-		}
-		return err
-	}
-	return nil
+	return received(ctx, s, req, advertised)
 }
 
 // hand gives a commit to a repository on this machine. Nothing runs there.
@@ -151,11 +137,12 @@ func (r *Repo) hand(dir string, commit plumbing.Hash, name plumbing.ReferenceNam
 			return err
 		}
 	}
-	var expected *plumbing.Reference
-	if !old.IsZero() {
-		expected = plumbing.NewHashReference(name, old)
+	other.mu.Lock()
+	defer other.mu.Unlock()
+	if err := other.move(name, old, commit); err != nil {
+		return fmt.Errorf("branch %s of %s: %w", name.Short(), filepath.Clean(dir), err)
 	}
-	return w.store.CheckAndSetReference(plumbing.NewHashReference(name, commit), expected)
+	return nil
 }
 
 // owed is the objects that a remote lacks for a commit, given what its refs

@@ -31,6 +31,7 @@ type sshSession struct {
 	in      io.WriteCloser
 	out     io.Reader
 	errors  *tail
+	pushes  bool
 	stop    func() bool // no longer close the connection when the context ends
 }
 
@@ -68,7 +69,7 @@ func dialSSH(ctx context.Context, r *remote, service string) (*sshSession, error
 		_ = conn.Close()
 		return nil, hostKeyFault(address, err)
 	}
-	s := &sshSession{client: ssh.NewClient(c, channels, requests), errors: &tail{}, stop: stop}
+	s := &sshSession{client: ssh.NewClient(c, channels, requests), errors: &tail{}, pushes: service == "git-receive-pack", stop: stop}
 	if err := s.start(service + " " + quote(r.endpoint.Path)); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -159,7 +160,7 @@ func (s *sshSession) AdvertisedReferencesContext(ctx context.Context) (*packp.Ad
 	refs := packp.NewAdvRefs()
 	err := refs.Decode(s.out)
 	switch {
-	case errors.Is(err, packp.ErrEmptyAdvRefs) || err == nil && refs.IsEmpty():
+	case errors.Is(err, packp.ErrEmptyAdvRefs) || err == nil && refs.IsEmpty() && !s.pushes:
 		return nil, transport.ErrEmptyRemoteRepository
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err()

@@ -28,7 +28,7 @@ var (
 // Tree is a directory of a commit. It implements fs.FS, fs.ReadFileFS,
 // fs.ReadDirFS and fs.StatFS, and may be used by several goroutines.
 type Tree struct {
-	repo *Repo
+	from objects
 	hash plumbing.Hash
 
 	mu   sync.Mutex
@@ -36,8 +36,14 @@ type Tree struct {
 	lost error                     // the first object that could not be had
 }
 
-func newTree(r *Repo, h plumbing.Hash) *Tree {
-	return &Tree{repo: r, hash: h, dirs: map[plumbing.Hash][]entry{}}
+// objects is what trees are read from.
+type objects interface {
+	// object reads an object of any type.
+	object(h plumbing.Hash) (plumbing.ObjectType, []byte, error)
+}
+
+func newTree(from objects, h plumbing.Hash) *Tree {
+	return &Tree{from: from, hash: h, dirs: map[plumbing.Hash][]entry{}}
 }
 
 // Hash is equal for two trees when their content is.
@@ -130,7 +136,7 @@ func (t *Tree) Stat(name string) (fs.FileInfo, error) {
 
 func (t *Tree) info(e entry) fs.FileInfo {
 	if e.isFile() {
-		return unread{info{e, 0}, t.repo}
+		return unread{info{e, 0}, t.from}
 	}
 	return info{e, 0}
 }
@@ -145,7 +151,7 @@ func (t *Tree) read(op, name string, e entry) ([]byte, error) {
 	case e.mode == modeSubmodule:
 		cause = ErrSubmodule
 	default:
-		kind, b, err := t.repo.object(e.hash)
+		kind, b, err := t.from.object(e.hash)
 		t.note(err)
 		if err == nil && kind == plumbing.BlobObject {
 			return b, nil
@@ -206,7 +212,7 @@ func (t *Tree) list(h plumbing.Hash) ([]entry, error) {
 	if ok {
 		return entries, nil
 	}
-	entries, err := t.repo.entries(h)
+	entries, err := entriesOf(t.from, h)
 	if err != nil {
 		t.note(err)
 		return nil, err
@@ -252,9 +258,11 @@ type entry struct {
 func (e entry) isDir() bool  { return e.mode == modeDir }
 func (e entry) isFile() bool { return e.mode == modeFile }
 
-// entries reads a tree object and sorts it by name.
-func (r *Repo) entries(h plumbing.Hash) ([]entry, error) {
-	kind, b, err := r.object(h)
+func (r *Repo) entries(h plumbing.Hash) ([]entry, error) { return entriesOf(r, h) }
+
+// entriesOf reads a tree object and sorts it by name.
+func entriesOf(from objects, h plumbing.Hash) ([]entry, error) {
+	kind, b, err := from.object(h)
 	if err != nil {
 		return nil, fmt.Errorf("tree %s: %w", short(h), err)
 	}
@@ -355,11 +363,11 @@ func (i info) Sys() any           { return nil }
 // 0 if that fails. Most who ask what a path is do not ask how large.
 type unread struct {
 	info
-	repo *Repo
+	from objects
 }
 
 func (u unread) Size() int64 {
-	_, b, _ := u.repo.object(u.hash)
+	_, b, _ := u.from.object(u.hash)
 	return int64(len(b))
 }
 
