@@ -3,9 +3,9 @@
 package dispatch
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"iter"
 	"os"
@@ -20,9 +20,8 @@ import (
 )
 
 // Directory is a member as a directory of YAML files, one per object, that the
-// member's own tools apply: NAMESPACE/kind.group_name.yaml, cluster-scoped
-// objects in _cluster. What those tools do with a file that goes is theirs,
-// so a released object needs their mark before.
+// member's own tools apply (see fileOf). What is released keeps its file, with
+// the marks by which those tools leave the object alone.
 func Directory(dir string) Member { return &directory{dir} }
 
 type directory struct{ root string }
@@ -31,30 +30,7 @@ type directory struct{ root string }
 func (*directory) keepsNamespaces() {}
 
 func (d *directory) path(ref Ref) string {
-	folder := "_cluster"
-	if ref.Namespace != "" {
-		folder = safe(ref.Namespace)
-	}
-	kind := strings.ToLower(ref.Kind)
-	if ref.Group != "" {
-		kind += "." + ref.Group
-	}
-	return filepath.Join(d.root, folder, safe(kind)+"_"+safe(ref.Name)+".yaml")
-}
-
-// safe writes every byte that a file system may not like as %XX, so that no
-// name leaves the directory and no two names meet.
-func safe(name string) string {
-	var b strings.Builder
-	for i := range len(name) {
-		c := name[i]
-		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '.' && i > 0 {
-			b.WriteByte(c)
-			continue
-		}
-		fmt.Fprintf(&b, "%%%02X", c)
-	}
-	return b.String()
+	return filepath.Join(d.root, filepath.FromSlash(fileOf(ref)))
 }
 
 func (d *directory) uid(path string) types.UID {
@@ -65,48 +41,23 @@ func (d *directory) uid(path string) types.UID {
 	return types.UID(propagate.DigestOf([]byte(filepath.ToSlash(rel))).String())
 }
 
-// read returns nil when there is no such file.
-func (d *directory) read(path string) (map[string]any, error) {
+// read returns an object, nil when the file holds none, and whether there is
+// such a file.
+func (d *directory) read(path string) (o map[string]any, there bool, err error) {
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, false, nil
 	}
 	if err != nil {
-		return nil, &Error{Reason: Unavailable, Err: err}
+		return nil, false, &Error{Reason: Unavailable, Err: err}
 	}
-	var o map[string]any
-	if err := yaml.Unmarshal(raw, &o); err != nil || o == nil {
-		return nil, &Error{Reason: Invalid, Err: fmt.Errorf("%s is not an object", path)}
-	}
-	return o, nil
-}
-
-func (d *directory) found(path string, o map[string]any) *Found {
-	ref := refOf(o)
-	meta, _ := o["metadata"].(map[string]any)
-	return &Found{
-		ID:          ref.ID(),
-		UID:         d.uid(path),
-		Labels:      stringMap(meta["labels"]),
-		Annotations: stringMap(meta["annotations"]),
-	}
-}
-
-func stringMap(v any) map[string]string {
-	m, _ := v.(map[string]any)
-	out := map[string]string{}
-	for key, value := range m {
-		if s, ok := value.(string); ok {
-			out[key] = s
-		}
-	}
-	return out
+	return parseFile(raw), true, nil
 }
 
 func (d *directory) List(_ context.Context, gvk schema.GroupVersionKind, namespace string) iter.Seq2[Found, error] {
 	return func(yield func(Found, error) bool) {
-		pattern := d.path(Ref{GroupVersionKind: gvk, Namespace: namespace})
-		folder, prefix := filepath.Split(strings.TrimSuffix(pattern, ".yaml"))
+		ref := Ref{GroupVersionKind: gvk, Namespace: namespace}
+		folder, prefix := filepath.Dir(d.path(ref)), filesOf(ref)
 		entries, err := os.ReadDir(folder)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			yield(Found{}, &Error{Reason: Unavailable, Err: err})
@@ -117,25 +68,36 @@ func (d *directory) List(_ context.Context, gvk schema.GroupVersionKind, namespa
 				continue
 			}
 			path := filepath.Join(folder, entry.Name())
-			o, err := d.read(path)
+			o, _, err := d.read(path)
 			if err != nil {
 				yield(Found{}, err)
 				return
 			}
-			if o != nil && !yield(*d.found(path, o), nil) {
+			if o == nil || fileOf(refOf(o)) != fileIn(ref, entry.Name()) {
+				continue
+			}
+			f := foundIn(o)
+			f.UID = d.uid(path)
+			if !yield(*f, nil) {
 				return
 			}
 		}
 	}
 }
 
+// Get finds what cannot be read as something that is not ours.
 func (d *directory) Get(_ context.Context, ref Ref) (*Found, error) {
 	path := d.path(ref)
-	o, err := d.read(path)
-	if o == nil || err != nil {
+	o, there, err := d.read(path)
+	if !there || err != nil {
 		return nil, err
 	}
-	return d.found(path, o), nil
+	f := &Found{}
+	if o != nil {
+		f = foundIn(o)
+	}
+	f.ID, f.UID = ref.ID(), d.uid(path)
+	return f, nil
 }
 
 // Replicas knows none: what an autoscaler does is not written here.
@@ -155,14 +117,24 @@ func (d *directory) Apply(ctx context.Context, manifest map[string]any, opt Appl
 	if was != nil && !was.Ours() && !opt.Force {
 		return Applied{}, &Error{Reason: Foreign, Err: errForeign}
 	}
-	raw, err := yaml.Marshal(manifest)
-	if err != nil {
-		return Applied{}, &Error{Reason: Invalid, Err: err}
-	}
-	if err := replace(path, raw); err != nil {
-		return Applied{}, &Error{Reason: Unavailable, Err: err}
+	if err := d.write(path, manifest); err != nil {
+		return Applied{}, err
 	}
 	return Applied{UID: d.uid(path), Created: was == nil}, nil
+}
+
+func (d *directory) write(path string, manifest map[string]any) error {
+	raw, err := yaml.Marshal(manifest)
+	if err != nil {
+		return &Error{Reason: Invalid, Err: err}
+	}
+	if is, err := os.ReadFile(path); err == nil && bytes.Equal(is, raw) {
+		return nil
+	}
+	if err := replace(path, raw); err != nil {
+		return &Error{Reason: Unavailable, Err: err}
+	}
+	return nil
 }
 
 // replace puts a file in place of another at once.
@@ -191,9 +163,15 @@ func replace(path string, raw []byte) error {
 // Adopt has nothing to do: a file has one owner.
 func (d *directory) Adopt(context.Context, Ref) error { return nil }
 
-// Release removes the file.
-func (d *directory) Release(ctx context.Context, ref Ref, uid types.UID) error {
-	return d.Delete(ctx, ref, uid)
+// Release leaves the file without our marks, and with those that keep the
+// object.
+func (d *directory) Release(_ context.Context, ref Ref, _ types.UID) error {
+	path := d.path(ref)
+	o, _, err := d.read(path)
+	if err != nil || o == nil || !foundIn(o).Ours() {
+		return err
+	}
+	return d.write(path, letGo(o))
 }
 
 // Delete removes the file, and its folder when it was the last one.

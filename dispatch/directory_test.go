@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -30,6 +31,51 @@ func files(t *testing.T, dir string) (out []string) {
 		t.Fatal(err)
 	}
 	return out
+}
+
+func TestDirectoryFiles(t *testing.T) {
+	dispatchtest.RunFiles(t, func(t *testing.T) dispatchtest.Files {
+		dir := t.TempDir()
+		read := func() map[string]string {
+			contents := map[string]string{}
+			for _, path := range files(t, dir) {
+				b, err := os.ReadFile(filepath.Join(dir, path))
+				if err != nil {
+					t.Fatal(err)
+				}
+				contents[path] = string(b)
+			}
+			return contents
+		}
+		writes, last := 0, ""
+		return dispatchtest.Files{
+			Open: func() dispatch.Member { return dispatch.Directory(dir) },
+			Read: read,
+			Put: func(path, content string) {
+				path = filepath.Join(dir, path)
+				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			},
+			Writes: func() int {
+				var now strings.Builder
+				for _, path := range files(t, dir) {
+					info, err := os.Stat(filepath.Join(dir, path))
+					if err != nil {
+						t.Fatal(err)
+					}
+					fmt.Fprintln(&now, path, info.ModTime().UnixNano(), info.Sys().(*syscall.Stat_t).Ino)
+				}
+				if now.String() != last {
+					writes, last = writes+1, now.String()
+				}
+				return writes
+			},
+		}
+	})
 }
 
 // A pull cluster's directory holds what the cluster should run, one file per
@@ -88,8 +134,20 @@ func TestDirectory(t *testing.T) {
 
 	want(dispatchtest.Work{Verb: dispatch.Delete, Object: web}, dispatchtest.Work{Verb: dispatch.Release, Object: role},
 		dispatchtest.Work{Verb: dispatch.Apply, Object: configMap("a", "blue")})
-	if got, want := files(t, dir), []string{"default/configmap_a.yaml", "default/configmap_b.yaml"}; !slices.Equal(got, want) {
+	released := "_cluster/clusterrole.rbac.authorization.k8s.io_%53hop%3A..%2Fread.yaml"
+	if got, want := files(t, dir), []string{released, "default/configmap_a.yaml", "default/configmap_b.yaml"}; !slices.Equal(got, want) {
 		t.Errorf("files %q, want %q", got, want)
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, released))
+	if want := `apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  annotations:
+    argocd.argoproj.io/sync-options: Prune=false,Delete=false
+    kustomize.toolkit.fluxcd.io/prune: disabled
+  name: Shop:../read
+`; err != nil || string(raw) != want {
+		t.Errorf("what was released is\n%s(%v)", raw, err)
 	}
 	found, err := dispatch.Directory(dir).Get(context.Background(), refConfigMap("a"))
 	if err != nil || found.Annotations[dispatch.AnnotationDigest] != dispatchtest.Digest(configMap("a", "blue")).String() {

@@ -89,12 +89,15 @@ func (p *push) release(ctx context.Context, ref Ref, uid types.UID) error {
 func ourKeys(m map[string]string) []string {
 	var ours []string
 	for _, key := range slices.Sorted(maps.Keys(m)) {
-		if strings.HasPrefix(key, "fairlead.dev/") {
+		if isOurs(key) {
 			ours = append(ours, key)
 		}
 	}
 	return ours
 }
+
+// isOurs reports whether a label or an annotation is one of our marks.
+func isOurs(key string) bool { return strings.HasPrefix(key, "fairlead.dev/") }
 
 // pointer escapes a key for a JSON pointer.
 func pointer(key string) string {

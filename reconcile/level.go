@@ -117,8 +117,7 @@ func keptFromPruning(d dispatch.Desire) dispatch.Desire {
 			return nil, err
 		}
 		annotations := m["metadata"].(map[string]any)["annotations"].(map[string]any)
-		annotations["kustomize.toolkit.fluxcd.io/prune"] = "disabled"
-		annotations["argocd.argoproj.io/sync-options"] = "Prune=false,Delete=false"
+		dispatch.KeepFromPruning(annotations)
 		annotations[dispatch.AnnotationDigest] = d.Digest.String()
 		return m, nil
 	}
