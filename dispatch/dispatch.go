@@ -44,6 +44,14 @@ type Fleet interface {
 	// Namespace is the fleet's document of a namespace for the cluster, marks
 	// included, or nil when the fleet has none.
 	Namespace(cluster, name string) map[string]any
+	// Source is the commit that the fleet is of.
+	Source() Source
+}
+
+// Source is a commit of the fleet.
+type Source struct {
+	Commit, Subject string
+	When            time.Time
 }
 
 // Verb is what to do with an object.
@@ -130,7 +138,7 @@ type Options struct {
 type Event struct {
 	Cluster string
 	ID      propagate.ID // zero: of the member as a whole
-	Op      string       // "apply", "adopt", "restore", "delete", "release", "list", "contact", "watch KIND"
+	Op      string       // "apply", "adopt", "restore", "delete", "release", "list", "contact", "watch KIND", "publish", "warn"
 	Note    string       // what is worth saying although it went well
 	Err     error        // an *Error
 	Took    time.Duration

@@ -46,15 +46,15 @@ func (d *Dispatcher) Expect(cluster string, uid types.UID) {
 // unidentified is whether it must be found out who the member is, before
 // anything is sent to it. The lock is held.
 func (l *lane) unidentified() bool {
-	if l.verified.IsZero() {
-		inner := l.member
-		if dry, ok := inner.(dryRun); ok {
-			inner = dry.Member
-		}
-		_, ok := inner.(identified)
-		return ok
+	return l.verified.IsZero() && hasIdentity(l.member)
+}
+
+func hasIdentity(m Member) bool {
+	if dry, ok := m.(dryRun); ok {
+		m = dry.Member
 	}
-	return false
+	_, ok := m.(identified)
+	return ok
 }
 
 // identify asks who the member is, and freezes the lane where it is not who
@@ -159,7 +159,7 @@ func (l *lane) confirm(m Member) error {
 	l.mu.Lock()
 	recorded, verified := l.known[IdentityID].UID, l.verified
 	l.mu.Unlock()
-	if recorded == "" || time.Since(verified) < believed {
+	if recorded == "" || time.Since(verified) < believed || !hasIdentity(m) {
 		return nil
 	}
 	uid, err := l.askIdentity(m)

@@ -66,6 +66,8 @@ type lane struct {
 	resume   time.Time
 	err      *Error
 
+	batch batch
+
 	// round is what was read for the creates since the last Sync.
 	round *round
 	// namespaces that the member has; see namespace.go.
@@ -134,12 +136,17 @@ func (l *lane) setMember(m Member) {
 	if l.member == m {
 		return
 	}
+	if m == nil && !l.dry() {
+		l.forgetPosition()
+	}
 	l.member, l.verified = m, time.Time{}
 	l.unwatch()
 	l.watchSoon = true
 	l.limit, l.failures, l.err, l.resume = 1, 0, nil, time.Time{}
 	l.epoch++
 	l.round, l.namespaces.have = nil, nil
+	l.restart()
+	l.batch.ask = true
 	if m == nil {
 		l.jobs, l.ready, l.open = map[propagate.ID]*job{}, [stages]jobs{}, 0
 		l.fresh = true
@@ -161,6 +168,7 @@ func (l *lane) load() error {
 	if known == nil {
 		known = map[propagate.ID]Entry{}
 	}
+	l.takePosition(known)
 	l.known, l.loaded = known, true
 	for id, e := range known {
 		if e.UID != "" && id != IdentityID {
@@ -230,6 +238,7 @@ func (l *lane) sync(fleet Fleet, keys []propagate.ID, intents map[propagate.ID]*
 	for _, id := range keys {
 		delete(l.restores, id) // what is wanted changed, and with it the fight
 	}
+	l.batch.ask = l.batch.ask || l.fresh || opt.All
 	l.fleet, l.fresh, l.onlyKnown = fleet, false, opt.OnlyKnown
 	l.level++
 	l.round = nil
@@ -259,9 +268,12 @@ func (l *lane) forgive() {
 func (l *lane) enqueue(id propagate.ID) {
 	want := l.fleet.Desire(l.cluster, id)
 	j := l.jobs[id]
-	if j != nil && j.running {
+	if j != nil && (j.running || l.batch.busy && l.isStaged(id)) {
 		j.again = true
 		return
+	}
+	if l.isStaged(id) {
+		l.restart()
 	}
 	if l.settled(id, want) {
 		if j != nil && !j.waits {
@@ -346,6 +358,10 @@ func (l *lane) pump() {
 		l.watchKinds()
 	}
 	l.wakeWaiting()
+	if l.begin() {
+		return
+	}
+	defer l.flush()
 	for limit := min(l.limit, l.d.share()); l.flying < limit; {
 		j := l.next()
 		if j == nil {
@@ -440,7 +456,7 @@ func (l *lane) wakeIn(wait time.Duration) {
 func (l *lane) work(m Member, j *job) {
 	began := time.Now()
 	op, note, err := l.act(m, j.id)
-	if op != "" || err != nil {
+	if (op != "" || err != nil) && !l.stage(j.id, op, note, time.Since(began)) {
 		l.d.log(Event{Cluster: l.cluster, ID: j.id, Op: op, Note: note, Err: asError(err), Took: time.Since(began)})
 	}
 	if op == opRestore {
@@ -466,6 +482,8 @@ func (l *lane) finish(j *job, note string, err *Error) {
 		return
 	}
 	switch {
+	case err == nil && l.isStaged(j.id):
+		// The flush acknowledges it.
 	case err == nil:
 		l.well(j.epoch)
 		l.drop(j.id)
@@ -483,6 +501,8 @@ func (l *lane) finish(j *job, note string, err *Error) {
 		return
 	case err.Reason.ofMember():
 		l.down(err, j.epoch)
+		heap.Push(&l.ready[j.stage], j)
+	case l.outrun(err):
 		heap.Push(&l.ready[j.stage], j)
 	default:
 		l.well(j.epoch)
@@ -578,6 +598,13 @@ func (l *lane) save(id propagate.ID, e *Entry) {
 	if l.dry() {
 		return
 	}
+	if _, ok := l.together(); ok {
+		if l.batch.staged == nil {
+			l.batch.staged = map[propagate.ID]staged{}
+		}
+		l.batch.staged[id] = staged{entry: e}
+		return
+	}
 	if e != nil {
 		delete(l.drifts, id)
 	}
@@ -651,7 +678,17 @@ func (l *lane) outcomes(pending bool) []Outcome {
 // that we did not see may be there.
 func (l *lane) contact(m Member, fleet Fleet, level, epoch int) {
 	began := time.Now()
-	ours, seen, err := l.readMarks(m, fleet)
+	var at Position
+	var err error
+	batched, isBatched := m.(together)
+	if isBatched {
+		at, err = l.position(batched, true)
+	}
+	var ours map[propagate.ID]Entry
+	var seen *round
+	if err == nil {
+		ours, seen, err = l.readMarks(m, fleet)
+	}
 	var failure *Error
 	if err != nil {
 		failure = l.failed("list", propagate.ID{}, err)
@@ -675,6 +712,9 @@ func (l *lane) contact(m Member, fleet Fleet, level, epoch int) {
 		if !l.dry() {
 			l.d.saver.put(l.cluster, id, &e)
 		}
+	}
+	if isBatched {
+		l.standAt(at)
 	}
 	if l.onlyKnown && len(ours) == 0 {
 		// A member without our marks gets nothing of a head that is refused

@@ -44,6 +44,7 @@ func TestMain(m *testing.M) {
 
 type childOptions struct {
 	Repo, State, Kubeconfig string
+	Publish                 string // a repository for pull clusters
 }
 
 // steps counts what happens, and ends the process at one of them.
@@ -73,23 +74,10 @@ func child(text string) int {
 		Repo: opt.Repo, Ref: "main", Path: ".", StateDir: opt.State, At: s.step,
 		Report: func(line reconcile.Line) { fmt.Println(line.Text) },
 		Members: func(c *propagate.Cluster) (dispatch.Member, error) {
-			contexts, err := dispatch.LoadContexts(opt.Kubeconfig)
-			if err != nil {
-				return nil, err
+			if opt.Publish != "" {
+				return s.branch(opt.Publish, c.Name)
 			}
-			config, err := contexts.For(c.Name)
-			if err != nil {
-				return nil, err
-			}
-			config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-				return roundTripper(func(r *http.Request) (*http.Response, error) {
-					s.step("before " + r.Method + " " + r.URL.Path)
-					response, err := next.RoundTrip(r)
-					s.step("after " + r.Method + " " + r.URL.Path)
-					return response, err
-				})
-			})
-			return dispatch.Push(config)
+			return s.push(opt.Kubeconfig, c.Name)
 		},
 	})
 	if err != nil {
@@ -106,6 +94,27 @@ func child(text string) int {
 		return 1
 	}
 	return 0
+}
+
+// push is a member whose every request is two steps.
+func (s *steps) push(kubeconfig, cluster string) (dispatch.Member, error) {
+	contexts, err := dispatch.LoadContexts(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config, err := contexts.For(cluster)
+	if err != nil {
+		return nil, err
+	}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			s.step("before " + r.Method + " " + r.URL.Path)
+			response, err := next.RoundTrip(r)
+			s.step("after " + r.Method + " " + r.URL.Path)
+			return response, err
+		})
+	})
+	return dispatch.Push(config)
 }
 
 // F01-F10: killed between any two steps of the loop, the next run ends in the
@@ -150,18 +159,32 @@ func killedAt(t *testing.T, n int64) (fleet string, deletes []string, killed str
 	if err := dispatch.WriteContexts(opt.Kubeconfig, configs); err != nil {
 		t.Fatal(err)
 	}
+	w.repo.Commit("before", toBeKilled("Push"))
+	if _, err := spawn(opt, 0); err != nil {
+		t.Fatal(err)
+	}
+	w.repo.Commit("after", killedIn)
+	killed = spawnTwice(t, opt, n)
+	return dump(w), w.deletions(), killed
+}
+
+// toBeKilled is a fleet, killedIn what changes in the step that is killed.
+func toBeKilled(mode string) map[string]string {
 	files := map[string]string{"p.yaml": policyFor("ConfigMap", "new", "web", "old") + "---\n" + strings.Replace(policyFor("ConfigMap", "kept"), "spec:", "spec:\n  preserveResourcesOnDeletion: true", 1)}
 	for _, name := range names {
-		files["clusters/"+name+".yaml"] = "apiVersion: cluster.karmada.io/v1alpha1\nkind: Cluster\nmetadata: {name: " + name + "}\nspec: {syncMode: Push}\n"
+		files["clusters/"+name+".yaml"] = "apiVersion: cluster.karmada.io/v1alpha1\nkind: Cluster\nmetadata: {name: " + name + "}\nspec: {syncMode: " + mode + "}\n"
 	}
 	for _, name := range []string{"web", "old", "kept"} {
 		files[name+".yaml"] = configMap(name, "1")
 	}
-	w.repo.Commit("before", files)
-	if _, err := spawn(opt, 0); err != nil {
-		t.Fatal(err)
-	}
-	w.repo.Commit("after", map[string]string{"web.yaml": configMap("web", "2"), "new.yaml": configMap("new", "1"), "old.yaml": "\x00delete", "kept.yaml": "\x00delete"})
+	return files
+}
+
+var killedIn = map[string]string{"web.yaml": configMap("web", "2"), "new.yaml": configMap("new", "1"), "old.yaml": "\x00delete", "kept.yaml": "\x00delete"}
+
+// spawnTwice is a run that is killed at step n, and one that is not.
+func spawnTwice(t *testing.T, opt childOptions, n int64) (killed string) {
+	t.Helper()
 	out, err := spawn(opt, n)
 	if _, at, ok := strings.Cut(out, "killed "); ok {
 		killed, _, _ = strings.Cut(at, "\n")
@@ -171,7 +194,7 @@ func killedAt(t *testing.T, n int64) (fleet string, deletes []string, killed str
 	if out, err := spawn(opt, 0); err != nil {
 		t.Fatalf("killed %s: the next run: %v\n%s", killed, err, out)
 	}
-	return dump(w), w.deletions(), killed
+	return killed
 }
 
 func spawn(opt childOptions, kill int64) (string, error) {

@@ -15,9 +15,13 @@ import (
 type level struct {
 	state   *propagate.State
 	scalers *scalers
+	source  func() dispatch.Source // nil: nobody asks
 }
 
-func newLevel(state *propagate.State) level { return level{state, &scalers{}} }
+func newLevel(state *propagate.State) level { return level{state: state, scalers: &scalers{}} }
+
+// Source is the commit that a state is of.
+func (l level) Source() dispatch.Source { return l.source() }
 
 // Desire is what a state wants of one object on one cluster.
 func (l level) Desire(cluster string, id propagate.ID) dispatch.Desire {

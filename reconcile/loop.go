@@ -357,7 +357,9 @@ func (l *Loop) dispatch() error {
 		return nil
 	}
 	state := l.state
-	if err := l.dispatcher.Sync(newLevel(&state), changed, dispatch.SyncOptions{All: all, OnlyKnown: state.Refusal != nil}); err != nil {
+	level := newLevel(&state)
+	level.source = sync.OnceValue(func() dispatch.Source { return l.source(state.Accepted) })
+	if err := l.dispatcher.Sync(level, changed, dispatch.SyncOptions{All: all, OnlyKnown: state.Refusal != nil}); err != nil {
 		return err
 	}
 	l.opt.At("synced")
@@ -366,6 +368,16 @@ func (l *Loop) dispatch() error {
 	}
 	l.dispatched = state
 	return nil
+}
+
+// source is a commit as dispatch tells of it. One that cannot be read has its
+// hash.
+func (l *Loop) source(commit string) dispatch.Source {
+	c, err := l.repo.Commit(commit)
+	if err != nil {
+		return dispatch.Source{Commit: commit}
+	}
+	return dispatch.Source{Commit: commit, Subject: c.Subject, When: c.When}
 }
 
 // meet finds the members of the clusters that are new or changed, and lets go

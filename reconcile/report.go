@@ -149,7 +149,14 @@ func (l *Loop) acted(e dispatch.Event) {
 		}
 		return
 	}
-	if e.Err != nil || e.ID == (propagate.ID{}) {
+	switch {
+	case e.Op == "publish":
+		l.opt.Report(Line{Level: Info, Cluster: e.Cluster, Text: fmt.Sprintf("%s: published as %s", e.Cluster, e.Note), What: Noted, Note: "published as " + e.Note})
+		return
+	case e.Op == "warn":
+		l.opt.Report(Line{Level: Warn, Cluster: e.Cluster, Text: fmt.Sprintf("%s: %s", e.Cluster, e.Note), What: Noted, Note: e.Note})
+		return
+	case e.Err != nil || e.ID == (propagate.ID{}):
 		return
 	}
 	l.isNew(outcomeKey(e.Cluster, e.ID), "")

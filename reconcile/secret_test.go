@@ -4,14 +4,19 @@ package reconcile_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/fairlead/fairlead/dispatch"
+	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/reconcile"
+	"github.com/fairlead/fairlead/source"
 )
 
 // T51, T54: a secret value reaches the member and nothing else: no file of the
@@ -41,11 +46,17 @@ func TestSecretsStayOutOfStateAndLines(t *testing.T) {
 	if err := w.once(); !errors.Is(err, reconcile.ErrOwing) {
 		t.Fatal(err)
 	}
-	if said := w.said(); strings.Contains(said, canary) {
-		t.Errorf("it was said:\n%s", said)
-	}
 	if events, err := os.ReadFile(filepath.Join(w.state, "events.jsonl")); err != nil || !bytes.Contains(events, []byte(`"applied"`)) || !bytes.Contains(events, []byte("broken.yaml:3")) {
 		t.Errorf("the record of events should tell of both: %v\n%s", err, events)
+	}
+	w.wantNowhere(canary)
+}
+
+// wantNowhere looks for what must not be said, nor kept.
+func (w *world) wantNowhere(canary string) {
+	w.t.Helper()
+	if said := w.said(); strings.Contains(said, canary) {
+		w.t.Errorf("it was said:\n%s", said)
 	}
 	err := filepath.WalkDir(w.state, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
@@ -53,11 +64,78 @@ func TestSecretsStayOutOfStateAndLines(t *testing.T) {
 		}
 		b, err := os.ReadFile(path)
 		if bytes.Contains(b, []byte(canary)) {
-			t.Errorf("it stands in %s", filepath.Base(path))
+			w.t.Errorf("it stands in %s", filepath.Base(path))
+		}
+		if strings.Contains(path, "/objects/") || strings.HasSuffix(path, ".pack") {
+			w.t.Errorf("there is a repository: %s", path)
 		}
 		return err
 	})
 	if err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
+}
+
+// T51, T54 for pull clusters: a secret value reaches the branch, with a warning,
+// and nothing else; the password of the repository reaches nobody. What SOPS has
+// encrypted needs no warning.
+func TestSecretsOfBranches(t *testing.T) {
+	const canary, password = "canary-7f3a9c", "pa55-7f3a9c"
+	w := newWorld(t, nil)
+	d := newDeploy(t)
+	s := serveDeploy(t, d)
+	secret := func(name, more string) string {
+		return "apiVersion: v1\nkind: Secret\nmetadata: {name: " + name + ", namespace: default}\nstringData: {key: " + canary + "}\n" + more
+	}
+	publish := func(address string) (said string, err error) {
+		opt := w.options()
+		opt.Timeout = 2 * time.Second
+		opt.Members = func(c *propagate.Cluster) (dispatch.Member, error) {
+			to, err := source.OpenBranches(strings.Replace(address, "://", "://ada:"+password+"@", 1), source.Auth{})
+			if err != nil {
+				return nil, err
+			}
+			return dispatch.Branch(reconcile.Publish(to), "fairlead/"+c.Name), nil
+		}
+		l, err := reconcile.Open(context.Background(), opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = errors.Join(l.Once(context.Background()), l.Close())
+		said = w.said()
+		if strings.Contains(said, canary) || strings.Contains(said, password) {
+			t.Errorf("said\n%s", said)
+		}
+		return said, err
+	}
+	w.repo.Commit("sealed", map[string]string{
+		"plain.yaml":   secret("plain", ""),
+		"held.yaml":    secret("held", ""),
+		"sealed.yaml":  secret("sealed", "sops: {mac_only_encrypted: true}\n"),
+		"cluster.yaml": "apiVersion: cluster.karmada.io/v1alpha1\nkind: Cluster\nmetadata: {name: eu-1}\nspec: {syncMode: Pull}\n",
+		"p.yaml":       policyFor("Secret", "sealed"),
+		"q.yaml":       policyFor("Secret", "held") + "  suspension: {dispatching: true}\n",
+	})
+	if said, err := publish(s.URL + "/deploy.git"); err != nil || strings.Contains(said, "readable") {
+		t.Errorf("%v: said\n%s", err, said)
+	}
+	w.repo.Commit("plain", map[string]string{"r.yaml": policyFor("Secret", "plain")})
+	said, err := publish(s.URL + "/deploy.git")
+	if want := "eu-1: Secret default/plain stands readable in branch fairlead/eu-1 of " + s.URL; err != nil || !strings.Contains(said, want) {
+		t.Errorf("%v: said\n%s", err, said)
+	}
+	if got := d.show("eu-1", "default/secret_plain.yaml"); !strings.Contains(got, canary) {
+		t.Errorf("the cluster gets\n%s", got)
+	}
+	w.repo.Commit("more", map[string]string{"plain.yaml": secret("plain", "immutable: false\n")})
+	for address, want := range map[string]string{
+		s.URL + "/nothing.git":          "publish on eu-1: ",
+		"http://127.0.0.1:1/deploy.git": "reach on eu-1: http://127.0.0.1:1/deploy.git: ",
+	} {
+		if said, err := publish(address); !errors.Is(err, reconcile.ErrOwing) || !strings.Contains(said, want) {
+			t.Errorf("%s: %v: said\n%s", address, err, said)
+		}
+	}
+	w.wantNowhere(canary)
+	w.wantNowhere(password)
 }

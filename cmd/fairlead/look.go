@@ -34,10 +34,14 @@ func (f *fleetFlags) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&f.auth, "git-auth", "", "directory of files laid out as a Flux git Secret: username, password, bearerToken, ca.crt, identity, known_hosts")
 }
 
-// credentials reads the files of --git-auth. Their content is never printed.
-func (f *fleetFlags) credentials() (source.Auth, error) {
+// credentials reads the files of --git-auth.
+func (f *fleetFlags) credentials() (source.Auth, error) { return credentials("--git-auth", f.auth) }
+
+// credentials reads the files of a directory that a flag names. Their content
+// is never printed.
+func credentials(flag, dir string) (source.Auth, error) {
 	var auth source.Auth
-	if f.auth == "" {
+	if dir == "" {
 		return auth, nil
 	}
 	var username, password, bearer []byte
@@ -45,12 +49,12 @@ func (f *fleetFlags) credentials() (source.Auth, error) {
 		"username": &username, "password": &password, "bearerToken": &bearer, "ca.crt": &auth.CA,
 		"identity": &auth.Identity, "known_hosts": &auth.KnownHosts,
 	} {
-		b, err := os.ReadFile(filepath.Join(f.auth, name))
+		b, err := os.ReadFile(filepath.Join(dir, name))
 		if os.IsNotExist(err) {
 			continue
 		}
 		if err != nil {
-			return auth, fmt.Errorf("--git-auth: %w", err)
+			return auth, fmt.Errorf("%s: %w", flag, err)
 		}
 		*to = b
 	}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -23,10 +22,11 @@ import (
 
 type runFlags struct {
 	fleetFlags
-	kubeconfig, publish, state string
-	interval, timeout          time.Duration
-	once, dryRun, verbose      bool
-	gates, encoding            string
+	kubeconfig, state     string
+	publish               publishFlags
+	interval, timeout     time.Duration
+	once, dryRun, verbose bool
+	gates, encoding       string
 }
 
 func newRun() *cobra.Command {
@@ -37,8 +37,10 @@ func newRun() *cobra.Command {
 		Long: `Follows a branch of a repository and brings every cluster of the fleet to what
 it says, until it is told to end. A push cluster is reached by the context of
 --kubeconfig that bears its name; what a pull cluster should run is written to
---publish.`,
+--publish, a directory or the branches of a git repository, for the cluster's own
+Flux or Argo CD to apply.`,
 		Example: `  fairlead run -C https://git.example.com/acme/fleet --git-auth /etc/fleet --kubeconfig members.yaml
+  fairlead run -C . --publish https://git.example.com/acme/deploy --publish-auth /etc/deploy
   fairlead run -C . --once --dry-run -v`,
 		Args: mustNotHaveArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
@@ -46,7 +48,7 @@ it says, until it is told to end. A push cluster is reached by the context of
 	f.bind(cmd.Flags())
 	flags := cmd.Flags()
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "file with a context for each push cluster, named like it (default: where kubectl looks)")
-	flags.StringVar(&f.publish, "publish", "", "directory that gets one directory for each pull cluster")
+	f.publish.bind(flags)
 	flags.StringVar(&f.state, "state", "", "directory of the checkpoint (default: one for each repository, ref and path under the user's state directory)")
 	flags.DurationVar(&f.interval, "interval", 30*time.Second, "time between two looks at the repository")
 	flags.DurationVar(&f.timeout, "timeout", 2*time.Minute, "how long --once waits for the clusters")
@@ -67,8 +69,9 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	if err := checkEncoding(f.encoding); err != nil {
 		return err
 	}
-	if strings.Contains(f.publish, "://") {
-		return usagef("not supported yet: --publish URL; give a directory")
+	pulled, err := f.publish.open()
+	if err != nil {
+		return err
 	}
 	auth, err := f.credentials()
 	if err != nil {
@@ -84,7 +87,7 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	members := &members{kubeconfig: f.kubeconfig, publish: f.publish}
+	members := &members{kubeconfig: f.kubeconfig, pulled: pulled}
 	out := &lines{w: cmd.ErrOrStderr(), verbose: f.verbose || f.dryRun}
 	if f.encoding != "text" {
 		log := logger.NewLogger(logger.Options{LogEncoding: f.encoding, LogLevel: "info"})
@@ -116,7 +119,7 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 // absolute makes a local repository's path independent of where we stand, so
 // that the state directory is the same from everywhere.
 func absolute(repo string) (string, error) {
-	if strings.Contains(repo, "://") || strings.Contains(repo, "@") && strings.Contains(repo, ":") {
+	if isURL(repo) {
 		return repo, nil
 	}
 	return filepath.Abs(repo)
@@ -125,7 +128,8 @@ func absolute(repo string) (string, error) {
 // members finds the way to a cluster. Whoever asks for one again wants it as
 // the kubeconfig says it now: the credentials may have been rotated.
 type members struct {
-	kubeconfig, publish string
+	kubeconfig string
+	pulled     func(cluster string) dispatch.Member // nil: it is not said where to write
 
 	contexts *dispatch.Contexts
 	given    map[string]bool // clusters that were found in contexts
@@ -133,10 +137,10 @@ type members struct {
 
 func (m *members) member(c *propagate.Cluster) (dispatch.Member, error) {
 	if c.Spec.SyncMode == clusterv1alpha1.Pull {
-		if m.publish == "" {
+		if m.pulled == nil {
 			return nil, fmt.Errorf("it is a pull cluster, and --publish does not say where to write for it (%s)", c.Origin)
 		}
-		return dispatch.Directory(filepath.Join(m.publish, c.Name)), nil
+		return m.pulled(c.Name), nil
 	}
 	if m.contexts == nil || m.given[c.Name] {
 		contexts, err := dispatch.LoadContexts(m.kubeconfig)

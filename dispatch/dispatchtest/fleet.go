@@ -47,6 +47,8 @@ func Fleet(works Works, namespaces ...map[string]any) *Level {
 
 // Level is a dispatch.Fleet made by hand.
 type Level struct {
+	Of dispatch.Source
+
 	works      map[string]map[propagate.ID]Work
 	namespaces map[string]map[string]any
 }
@@ -70,6 +72,9 @@ func (f *Level) Desire(cluster string, id propagate.ID) dispatch.Desire {
 
 // Keys implements dispatch.Fleet.
 func (f *Level) Keys(cluster string) iter.Seq[propagate.ID] { return maps.Keys(f.works[cluster]) }
+
+// Source implements dispatch.Fleet.
+func (f *Level) Source() dispatch.Source { return f.Of }
 
 // Changed are all keys of the level, as an argument of Sync.
 func (f *Level) Changed() map[string][]propagate.ID {
@@ -180,6 +185,7 @@ func (i *Inventory) Save(changed map[string]map[propagate.ID]*dispatch.Entry) er
 func (i *Inventory) Entries(cluster string) map[propagate.ID]dispatch.Entry {
 	out, _ := i.Load(cluster)
 	delete(out, dispatch.IdentityID)
+	delete(out, dispatch.PositionID)
 	return out
 }
 

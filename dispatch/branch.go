@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+)
+
+// Branches is a repository in which every pull cluster has a branch. Its
+// errors are those of a Member.
+type Branches interface {
+	// String is its address, without secrets.
+	String() string
+	// Head is the last commit of a branch, "" when there is no such branch.
+	Head(ctx context.Context, branch string) (string, error)
+	// Files are those of the commit that is the head of a branch. It is the
+	// error Conflict when the branch is elsewhere by now.
+	Files(ctx context.Context, branch, commit string) (Files, error)
+	// Hash is what Files says of a content.
+	Hash(content []byte) string
+	// Commit puts a commit on top of a branch and returns it. It is the error
+	// Conflict when the branch is elsewhere by now.
+	Commit(ctx context.Context, c BranchCommit) (string, error)
+}
+
+// Files are the files of a commit.
+type Files interface {
+	fs.ReadFileFS
+	fs.ReadDirFS
+	// BlobHash is the hash of a file's content, and whether there is such a file.
+	BlobHash(name string) (string, bool)
+	// Err is set when something could not be read, so that what seemed to be
+	// absent may be there.
+	Err() error
+}
+
+// BranchCommit is a commit to make.
+type BranchCommit struct {
+	Branch string
+	On     string // the head; "" makes the branch
+	// Files by path; nil removes one.
+	Files   map[string][]byte
+	Message string
+	When    time.Time
+}
+
+// Branch is a member as a branch of files that the cluster's own Flux or Argo
+// CD applies (see fileOf). What changes together is one commit. What is
+// released keeps its file, with the marks by which those tools leave the
+// object alone.
+func Branch(in Branches, name string) Member { return &branch{in: in, name: name} }
+
+type branch struct {
+	in   Branches
+	name string
+
+	mu    sync.Mutex
+	open  bool // head and files are known
+	head  string
+	files Files // nil without a head
+	// edits are for the next commit: contents by path, nil for what goes.
+	edits   map[string][]byte
+	secrets []string // among the edits, and readable
+	warned  bool
+}
+
+// The member's own tools make the namespaces that are not in git.
+func (*branch) keepsNamespaces() {}
+
+func (b *branch) String() string { return "branch " + b.name + " of " + b.in.String() }
+
+// Begin forgets what was not committed.
+func (b *branch) Begin(ctx context.Context, ask bool) (Position, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.edits, b.secrets = map[string][]byte{}, nil
+	err := b.find(ctx, ask)
+	return b.position(), err
+}
+
+func (b *branch) position() Position {
+	return Position{Where: b.String(), At: types.UID(b.head)}
+}
+
+// find looks where the branch is, when that is asked for or not known.
+func (b *branch) find(ctx context.Context, ask bool) error {
+	if b.open && !ask {
+		return nil
+	}
+	head, err := b.in.Head(ctx, b.name)
+	if err != nil {
+		return err
+	}
+	if !b.open || head != b.head {
+		b.open, b.head, b.files = true, head, nil
+	}
+	return nil
+}
+
+// load has the files at hand. It is the error Conflict when the branch has
+// moved since it was looked for.
+func (b *branch) load(ctx context.Context) error {
+	if err := b.find(ctx, false); err != nil || b.head == "" || b.files != nil {
+		return err
+	}
+	files, err := b.in.Files(ctx, b.name, b.head)
+	if err != nil {
+		b.open = false
+		return err
+	}
+	b.files = files
+	return nil
+}
+
+// hash is of a file as it is or will be, "" when there is none.
+func (b *branch) hash(file string) (string, error) {
+	if raw, edited := b.edits[file]; edited {
+		if raw == nil {
+			return "", nil
+		}
+		return b.in.Hash(raw), nil
+	}
+	return b.committed(file)
+}
+
+func (b *branch) committed(file string) (string, error) {
+	if b.files == nil {
+		return "", nil
+	}
+	h, ok := b.files.BlobHash(file)
+	if err := b.files.Err(); err != nil {
+		b.files = nil // which remember what could not be read
+		return "", &Error{Reason: Unavailable, Err: err}
+	}
+	if !ok {
+		return "", nil
+	}
+	return h, nil
+}
+
+// read returns an object and the hash of its file; nil for a file that holds
+// none, "" when there is no file.
+func (b *branch) read(file string) (o map[string]any, hash string, err error) {
+	hash, err = b.hash(file)
+	if err != nil || hash == "" {
+		return nil, "", err
+	}
+	raw, edited := b.edits[file]
+	if !edited {
+		if raw, err = b.files.ReadFile(file); err != nil {
+			return nil, "", &Error{Reason: Unavailable, Err: err}
+		}
+	}
+	return parseFile(raw), hash, nil
+}
+
+// List leaves out what is not where an object of ours would be.
+func (b *branch) List(ctx context.Context, gvk schema.GroupVersionKind, namespace string) iter.Seq2[Found, error] {
+	return func(yield func(Found, error) bool) {
+		found, err := b.list(ctx, Ref{GroupVersionKind: gvk, Namespace: namespace})
+		for _, f := range found {
+			if !yield(f, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(Found{}, err)
+		}
+	}
+}
+
+func (b *branch) list(ctx context.Context, kind Ref) ([]Found, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.load(ctx); err != nil || b.files == nil {
+		return nil, err
+	}
+	entries, err := b.files.ReadDir(path.Dir(fileIn(kind, "")))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, &Error{Reason: Unavailable, Err: err}
+	}
+	var all []Found
+	for _, e := range entries {
+		file := fileIn(kind, e.Name())
+		if !strings.HasPrefix(e.Name(), filesOf(kind)) {
+			continue
+		}
+		o, hash, err := b.read(file)
+		if err != nil {
+			return nil, err
+		}
+		if o == nil || fileOf(refOf(o)) != file {
+			continue
+		}
+		f := foundIn(o)
+		f.UID = types.UID(hash)
+		all = append(all, *f)
+	}
+	return all, nil
+}
+
+// Get finds what cannot be read as something that is not ours.
+func (b *branch) Get(ctx context.Context, ref Ref) (*Found, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.load(ctx); err != nil {
+		return nil, err
+	}
+	o, hash, err := b.read(fileOf(ref))
+	if err != nil || hash == "" {
+		return nil, err
+	}
+	f := &Found{}
+	if o != nil {
+		f = foundIn(o)
+	}
+	f.ID, f.UID = ref.ID(), types.UID(hash)
+	return f, nil
+}
+
+// Holds is the hash of an object's file, "" when there is none.
+func (b *branch) Holds(ctx context.Context, ref Ref) (types.UID, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.load(ctx); err != nil {
+		return "", err
+	}
+	h, err := b.hash(fileOf(ref))
+	return types.UID(h), err
+}
+
+// Replicas knows none: what an autoscaler does is not written here.
+func (b *branch) Replicas(context.Context, Ref) (int64, bool, error) { return 0, false, nil }
+
+// Apply writes the file with the next commit, unless it is so already.
+func (b *branch) Apply(ctx context.Context, manifest map[string]any, opt ApplyOptions) (Applied, error) {
+	raw, err := yaml.Marshal(manifest)
+	if err != nil {
+		return Applied{}, &Error{Reason: Invalid, Err: err}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.load(ctx); err != nil {
+		return Applied{}, err
+	}
+	file := fileOf(refOf(manifest))
+	o, was, err := b.read(file)
+	switch {
+	case err != nil:
+		return Applied{}, err
+	case opt.UID != "" && was != string(opt.UID):
+		return Applied{}, &Error{Reason: Gone, Err: errors.New("the file was replaced")}
+	case was != "" && !opt.Force && (o == nil || !foundIn(o).Ours()):
+		return Applied{}, &Error{Reason: Foreign, Err: errForeign}
+	}
+	if b.edit(file, raw) && readable(manifest) {
+		b.secrets = append(b.secrets, refOf(manifest).ID().String())
+	}
+	return Applied{UID: types.UID(b.in.Hash(raw)), Created: was == ""}, nil
+}
+
+// edit notes a content for the next commit, and whether it changes anything.
+func (b *branch) edit(file string, raw []byte) bool {
+	want := ""
+	if raw != nil {
+		want = b.in.Hash(raw)
+	}
+	delete(b.edits, file)
+	if is, err := b.committed(file); err == nil && is == want {
+		return false
+	}
+	b.edits[file] = raw
+	return true
+}
+
+// readable is whether a manifest is a Secret that everyone can read who has
+// the file. One that SOPS has encrypted is not.
+func readable(manifest map[string]any) bool {
+	ref := refOf(manifest)
+	_, sops := manifest["sops"].(map[string]any)
+	return ref.Group == "" && ref.Kind == "Secret" && !sops && (manifest["data"] != nil || manifest["stringData"] != nil)
+}
+
+// Adopt has nothing to do: a file has one owner.
+func (b *branch) Adopt(context.Context, Ref) error { return nil }
+
+// Release leaves the file without our marks, and with those that keep the
+// object.
+func (b *branch) Release(ctx context.Context, ref Ref, uid types.UID) error {
+	return b.leave(ctx, ref, uid, func(o map[string]any) ([]byte, error) {
+		if o == nil {
+			return nil, &Error{Reason: Invalid, Err: fmt.Errorf("%s in %s is not an object any more: mend it or remove it", fileOf(ref), b)}
+		}
+		raw, err := yaml.Marshal(letGo(o))
+		if err != nil {
+			return nil, &Error{Reason: Invalid, Err: err}
+		}
+		return raw, nil
+	})
+}
+
+// Delete removes the file.
+func (b *branch) Delete(ctx context.Context, ref Ref, uid types.UID) error {
+	return b.leave(ctx, ref, uid, func(map[string]any) ([]byte, error) { return nil, nil })
+}
+
+// leave makes something else of a file that is ours.
+func (b *branch) leave(ctx context.Context, ref Ref, uid types.UID, become func(map[string]any) ([]byte, error)) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.load(ctx); err != nil {
+		return err
+	}
+	o, hash, err := b.read(fileOf(ref))
+	if err != nil || hash == "" {
+		return err
+	}
+	if uid != "" && hash != string(uid) || uid == "" && (o == nil || !foundIn(o).Ours()) {
+		return nil
+	}
+	raw, err := become(o)
+	if err == nil {
+		b.edit(fileOf(ref), raw)
+	}
+	return err
+}
+
+// TrailerSource names, in a commit to a branch, the commit of the fleet that
+// it is of.
+const TrailerSource = "Fairlead-Source"
+
+// Flush commits what was written since Begin.
+func (b *branch) Flush(ctx context.Context, of Source) (Flushed, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	done := Flushed{Changes: len(b.edits)}
+	if len(b.edits) == 0 {
+		done.Position = b.position()
+		return done, nil
+	}
+	head, err := b.in.Commit(ctx, BranchCommit{Branch: b.name, On: b.head, Files: b.edits, Message: of.message(), When: of.When})
+	if err != nil {
+		b.open = false
+		return Flushed{}, err
+	}
+	b.head, b.files, b.edits = head, nil, map[string][]byte{}
+	done.Position = b.position()
+	if len(b.secrets) > 0 && !b.warned {
+		b.warned = true
+		done.Warning = b.warning()
+	}
+	return done, nil
+}
+
+func (s Source) message() string {
+	subject := strings.TrimSpace("fleet " + s.Commit[:min(len(s.Commit), 7)])
+	if s.Subject != "" {
+		subject += ": " + s.Subject
+	}
+	return subject + "\n\n" + TrailerSource + ": " + s.Commit + "\n"
+}
+
+func (b *branch) warning() string {
+	slices.Sort(b.secrets)
+	more := ""
+	if n := len(b.secrets) - 1; n > 0 {
+		more = fmt.Sprintf(" and %d more stand", n)
+	} else {
+		more = " stands"
+	}
+	return fmt.Sprintf("%s%s readable in %s, for everyone who can read that, also when it is removed later: encrypt it with SOPS in the fleet, or have the cluster fetch it from a vault", b.secrets[0], more, b)
+}
