@@ -122,7 +122,7 @@ var wildValues = map[string]map[string][]string{
 	"FleetConfig": {
 		"static":     {"true", "", "false"},
 		"preemption": {"", "false", "true"},
-		"maxDelete":  {"", "", "0", "2", "\"30%\""},
+		"maxDelete":  {"", "0", "1", "2", "\"30%\""},
 	},
 }
 
@@ -218,7 +218,7 @@ func (h *wildHistory) grow() {
 func (h *wildHistory) edit() {
 	group := h.pick("edit", []string{
 		"policy", "policy", "policy", "policy", "template", "template", "template", "cluster", "override",
-		"add policy", "drop policy", "add template", "drop template", "cluster comes or goes", "override comes or goes",
+		"add policy", "drop policy", "add template", "drop template", "cluster comes or goes", "cluster comes or goes", "override comes or goes",
 		"settings", "generate", "generate", "generate", "move", "rename", "empty", "swap", "mistake", "hold", "hold", "release",
 	})
 	switch group {

@@ -332,6 +332,9 @@ func (st *step) bind(key string) {
 		st.remove(old, on, preserve)
 		return
 	}
+	if old != nil && st.prev.snapshot().Templates.At(key) == nil {
+		old = old.again()
+	}
 	v := st.claim(old, t)
 	activated := st.activates(v)
 	if !activated && (old == nil || old.attached()) {
@@ -341,6 +344,15 @@ func (st *step) bind(key string) {
 
 	b := st.decide(old, t, v, activated, on)
 	st.replace(old, b, b.Brakes.Keeps())
+}
+
+// again is what lingers of a template that is created anew: its works are what
+// runs, and nothing was ever active for it.
+func (b *Binding) again() *Binding {
+	fresh := *b
+	fresh.Active = &Active{Template: b.Active.Template, TemplateCommit: b.Active.TemplateCommit, Policy: attachedAbort, PolicyCommit: b.Active.PolicyCommit}
+	fresh.Brakes = &Brakes{}
+	return &fresh
 }
 
 // decide makes the binding of a template that is active, or becomes so.

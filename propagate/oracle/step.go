@@ -68,8 +68,11 @@ func (r *Reader) Step(s *State, c Commit) *State {
 // it is active, what waits, what holds it, and where it goes by itself.
 func (st *step) decide(t, before *template) *Binding {
 	was := st.old.Bindings[t.key]
-	if was == nil || was.Removed {
+	switch {
+	case was == nil:
 		was = &Binding{}
+	case was.Removed: // it is created anew; what ran on knows its content
+		was = &Binding{template: was.template, TemplateCommit: was.TemplateCommit, Works: was.Works}
 	}
 	b := &Binding{}
 	*b = *was
