@@ -546,6 +546,9 @@ func TestPublishedElsewhere(t *testing.T) {
 		}
 	}
 
+	if got := p.told("restore"); len(got) != 0 {
+		t.Errorf("nobody took it away, and it is restored: %q", got)
+	}
 	other := newDeploy(t)
 	p.deploy = other
 	p.begin("eu-1")
