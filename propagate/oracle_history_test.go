@@ -86,7 +86,7 @@ var wildValues = map[string]map[string][]string{
 	"CustomResourceDefinition": {"tier": {"one", "two"}},
 	"PropagationPolicy": {
 		"selectors": {
-			"Deployment", "Deployment", "Deployment web", "Deployment one", "Deployment two", "Deployment api", "Deployment any", "Deployment note",
+			"Deployment", "Deployment", "Deployment web", "Deployment one", "Deployment two", "Deployment api", "Deployment any", "Deployment note", "Deployment note,ConfigMap note",
 			"Deployment web,ConfigMap a", "Deployment,ConfigMap", "ConfigMap one", "ConfigMap b", "Widget,Deployment two", "Widget v1beta1,ConfigMap gen-1",
 		},
 		"placement": {
@@ -219,7 +219,7 @@ func (h *wildHistory) edit() {
 	group := h.pick("edit", []string{
 		"policy", "policy", "policy", "policy", "template", "template", "template", "cluster", "override",
 		"add policy", "drop policy", "add template", "drop template", "cluster comes or goes", "cluster comes or goes", "override comes or goes",
-		"settings", "generate", "generate", "generate", "move", "rename", "empty", "swap", "mistake", "hold", "hold", "release",
+		"settings", "generate", "generate", "generate", "move", "rename", "empty", "swap", "mistake", "hold", "hold", "release", "note",
 	})
 	switch group {
 	case "policy":
@@ -282,6 +282,13 @@ func (h *wildHistory) edit() {
 			if group == "hold" {
 				d.fields["suspension"] = h.pick("suspension", []string{"{dispatching: true}", "{dispatchingOnClusters: {clusterNames: [m2]}}"})
 			}
+			h.docs[key] = d
+		}
+	case "note":
+		if key := h.one(h.present(func(d wildDoc) bool { _, has := wildValues[d.kind]["note"]; return has })); key != "" {
+			d := h.docs[key]
+			d.fields = maps.Clone(d.fields)
+			d.fields["note"] = h.pick("note", wildValues[d.kind]["note"])
 			h.docs[key] = d
 		}
 	case "mistake":
