@@ -456,23 +456,27 @@ func (st *step) keeps(old *Binding) bool {
 // attachedKeeps is keeps for what was attached to others: it is left running if
 // any of those has it so that require it, or required it up to now, also one
 // that goes itself (decision 17). The policy that claims it counts as one of
-// them, and one that would be active for it by now decides alone.
+// them, and one that would be active for it by now decides alone. A policy that
+// lets go of it leaves its last brakes (fold rule 12).
 func (st *step) attachedKeeps(old *Binding, t *Template) bool {
 	keep := st.kept[old.Key()]
-	var claimer *Policy
+	var claimer, last *Policy
 	if old.Claim != nil {
 		claimer = st.next.Snapshot.Policies.At(old.Claim.Key())
-		if claimer == nil { // it went with the template
-			last := st.prev.snapshot().Policies.At(old.Claim.Key())
-			keep = keep || last != nil && brakesOf(last).Keeps()
-		}
+		last = st.prev.snapshot().Policies.At(old.Claim.Key())
 	}
-	if t != nil && st.next.Snapshot.Templates.At(old.Key()) == nil && (old.Claim == nil || claimer != nil) {
+	switch now := st.next.Snapshot.Templates.At(old.Key()); {
+	case old.Claim != nil && claimer == nil: // it went, too
+		claimer = last
+	case now == nil && t != nil:
 		v := st.claim(old, t)
 		if st.activates(v) {
 			return brakesOf(v.policy).Keeps()
 		}
 		claimer = v.policy
+	case now != nil && old.Claim != nil:
+		v := st.claim(old, now)
+		claimer = cmp.Or(v.policy, v.winner, last)
 	}
 	keep = keep || claimer != nil && brakesOf(claimer).Keeps()
 	for owner := range st.owners(old.ID) {
