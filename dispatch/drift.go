@@ -92,7 +92,7 @@ func (l *lane) watch(ctx context.Context, w Watcher, gvk schema.GroupVersionKind
 			failures++
 			l.d.log(Event{Cluster: l.cluster, Op: "watch " + gvk.Kind, Err: l.failed("watch", propagate.ID{}, err)})
 		}
-		pause := l.d.opt.Backoff.after(max(failures, 1))
+		pause := l.d.opt.Backoff.afterError(err, max(failures, 1))
 		if errors.Is(err, Forbidden) || errors.Is(err, NotServed) {
 			pause = l.d.opt.Backoff.Max
 		}

@@ -57,6 +57,8 @@ type Error struct {
 	// RetryAfter is how long the member asks to be left alone.
 	RetryAfter time.Duration
 	Err        error
+	// silent: there was no answer at all.
+	silent bool
 }
 
 // Error reads "apply Deployment shop/web on eu-1: cause".

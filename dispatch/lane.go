@@ -553,7 +553,7 @@ func (l *lane) down(err *Error, epoch int) {
 	if err.Reason != Throttled {
 		l.verified = time.Time{} // who answers next may be somebody else
 	}
-	pause := l.d.opt.Backoff.after(l.failures)
+	pause := l.d.opt.Backoff.afterError(err, l.failures)
 	switch err.Reason {
 	case Throttled:
 		pause = max(err.RetryAfter, pause)

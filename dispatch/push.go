@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -45,7 +44,9 @@ type push struct {
 
 // Push is a member behind a Kubernetes API. Nothing is requested until it is
 // used.
-func Push(cfg *rest.Config) (Member, error) {
+func Push(cfg *rest.Config) (Member, error) { return newPush(cfg, usualSilence) }
+
+func newPush(cfg *rest.Config, s silence) (Member, error) {
 	cfg = rest.CopyConfig(cfg)
 	if cfg.UserAgent == "" {
 		cfg.UserAgent = Manager
@@ -54,19 +55,27 @@ func Push(cfg *rest.Config) (Member, error) {
 	if err != nil {
 		return nil, fmt.Errorf("server address %q: %w", cfg.Host, err)
 	}
-	if base.Scheme == "http" && cfg.Transport == nil {
+	own := cfg.Transport == nil
+	if own && base.Scheme == "http" {
 		// client-go would share one transport, with two idle connections per
 		// host, between all members without TLS.
 		cfg.Transport = &http.Transport{
 			Proxy:               http.ProxyFromEnvironment,
-			DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+			DialContext:         s.dialer().DialContext,
 			MaxIdleConnsPerHost: 16,
 			IdleConnTimeout:     90 * time.Second,
 		}
 	}
+	if own && base.Scheme != "http" && cfg.Dial == nil {
+		cfg.Dial = s.dialer().DialContext
+	}
 	client, err := rest.HTTPClientFor(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("credentials for %s: %w", cfg.Host, err)
+	}
+	if own {
+		// client-go shares no transport between members that have dialers.
+		s.listen(client.Transport)
 	}
 	p := &push{base: base, client: &http.Client{
 		Transport: client.Transport,

@@ -161,7 +161,7 @@ func notKubernetes(code int) *Error {
 // one attempt to the next: without the request and our own port.
 func unreachable(err error) *Error {
 	if errors.Is(err, context.DeadlineExceeded) {
-		return &Error{Reason: Unreachable, Err: fmt.Errorf("no answer within %s", requestTimeout)}
+		return &Error{Reason: Unreachable, Err: fmt.Errorf("no answer within %s", requestTimeout), silent: true}
 	}
 	if u := (*url.Error)(nil); errors.As(err, &u) {
 		err = u.Err
@@ -169,5 +169,5 @@ func unreachable(err error) *Error {
 	if o := (*net.OpError)(nil); errors.As(err, &o) && o.Addr != nil {
 		err = fmt.Errorf("%s %s: %w", o.Op, o.Addr, o.Err)
 	}
-	return &Error{Reason: Unreachable, Err: err}
+	return &Error{Reason: Unreachable, Err: err, silent: true}
 }
