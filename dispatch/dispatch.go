@@ -38,9 +38,10 @@ const (
 type Fleet interface {
 	// Desire is what to do with one object on one cluster.
 	Desire(cluster string, id propagate.ID) Desire
-	// Keys yields every object that is wanted on the cluster or departed
-	// from it. It is asked at first contact and by SyncOptions.All.
-	Keys(cluster string) iter.Seq[propagate.ID]
+	// Desires yields every object that is wanted on the cluster or departed
+	// from it, and what Desire says of it. It is asked at first contact, after
+	// a restart and by SyncOptions.All, for all clusters at about the same time.
+	Desires(cluster string) iter.Seq2[propagate.ID, Desire]
 	// Namespace is the fleet's document of a namespace for the cluster, marks
 	// included, or nil when the fleet has none.
 	Namespace(cluster, name string) map[string]any

@@ -185,23 +185,30 @@ func (l *lane) dry() bool {
 	return ok
 }
 
-// keys are what a Sync looks at: those that changed, or every one.
+// keys are what a Sync looks at: those that changed, or every one that may need
+// work. After a restart that is few of very many.
 func (l *lane) keys(fleet Fleet, changed []propagate.ID, all bool) []propagate.ID {
 	l.mu.Lock()
-	fresh := l.fresh
-	l.mu.Unlock()
-	if !fresh && !all {
+	defer l.mu.Unlock()
+	if !l.fresh && !all {
 		return changed
 	}
 	var keys []propagate.ID
-	if !fresh {
-		// What is not in Keys any more may still have a failure on record.
+	if !l.fresh {
+		// What is not desired any more may still have a failure on record.
 		keys = slices.Clone(changed)
 	}
-	for id := range fleet.Keys(l.cluster) {
-		keys = append(keys, id)
+	for id, want := range fleet.Desires(l.cluster) {
+		if !l.contacted || !l.settled(id, want) || l.remembers(id) {
+			keys = append(keys, id)
+		}
 	}
 	return keys
+}
+
+// remembers is whether there is more about a key than what the member holds.
+func (l *lane) remembers(id propagate.ID) bool {
+	return l.jobs[id] != nil || l.restores[id] != nil || l.isStaged(id)
 }
 
 // intents are the entries to save before keys are worked on.
@@ -384,7 +391,7 @@ func (l *lane) concerned() bool {
 		}
 	}
 	if !l.contacted {
-		for range l.fleet.Keys(l.cluster) {
+		for range l.fleet.Desires(l.cluster) {
 			return true
 		}
 	}
@@ -732,7 +739,7 @@ func (l *lane) contact(m Member, fleet Fleet, level, epoch int) {
 	if l.level == level {
 		l.round = seen
 	}
-	for id := range l.fleet.Keys(l.cluster) {
+	for id := range l.fleet.Desires(l.cluster) {
 		l.enqueue(id)
 	}
 }
@@ -744,8 +751,7 @@ func (l *lane) intend() error {
 		return nil
 	}
 	changed := map[propagate.ID]*Entry{}
-	for id := range l.fleet.Keys(l.cluster) {
-		want := l.fleet.Desire(l.cluster, id)
+	for id, want := range l.fleet.Desires(l.cluster) {
 		if _, ok := l.known[id]; !ok && want.Verb == Apply {
 			changed[id] = &Entry{APIVersion: want.APIVersion}
 			l.know(id, changed[id])

@@ -128,8 +128,7 @@ func trimmed(f Found) *Found {
 // those that bear our label.
 func (l *lane) readMarks(m Member, fleet Fleet) (map[propagate.ID]Entry, *round, error) {
 	places := map[place][]propagate.ID{}
-	for id := range fleet.Keys(l.cluster) {
-		want := fleet.Desire(l.cluster, id)
+	for id, want := range fleet.Desires(l.cluster) {
 		if want.Verb == Leave || want.APIVersion == "" {
 			continue
 		}

@@ -261,4 +261,12 @@ func (p panicking) Desire(cluster string, id propagate.ID) dispatch.Desire {
 	return want
 }
 
-func (p panicking) Keys(cluster string) iter.Seq[propagate.ID] { return p.Level.Keys(cluster) }
+func (p panicking) Desires(cluster string) iter.Seq2[propagate.ID, dispatch.Desire] {
+	return func(yield func(propagate.ID, dispatch.Desire) bool) {
+		for id := range p.Level.Desires(cluster) {
+			if !yield(id, p.Desire(cluster, id)) {
+				return
+			}
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"unique"
@@ -153,19 +154,45 @@ func restore(saved *propagate.Saved, history *History) (propagate.State, error) 
 	return saved.Restore(snapshots)
 }
 
+// read reads the records of a bucket, on every processor at once: those of a
+// large fleet are the longest part of a start.
 func read[R any](b *bbolt.Bucket, into map[propagate.ID]R) error {
-	return b.ForEach(func(key, raw []byte) error {
+	var ids []propagate.ID
+	var sealed [][]byte
+	err := b.ForEach(func(key, raw []byte) error {
 		id, ok := propagate.ParseKey(string(key))
 		if !ok {
 			return fmt.Errorf("%q is no object", key)
 		}
-		var record R
-		if err := unseal(raw, &record); err != nil {
-			return fmt.Errorf("%s: %w", id, err)
-		}
-		into[id] = record
+		ids, sealed = append(ids, id), append(sealed, raw)
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	records := make([]R, len(ids))
+	errs := make([]error, min(runtime.GOMAXPROCS(0), len(ids)))
+	var workers sync.WaitGroup
+	for w := range errs {
+		workers.Go(func() {
+			errs[w] = guarded(func() error {
+				for i := w; i < len(ids); i += len(errs) {
+					if err := unseal(sealed[i], &records[i]); err != nil {
+						return fmt.Errorf("%s: %w", ids[i], err)
+					}
+				}
+				return nil
+			})
+		})
+	}
+	workers.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for i, id := range ids {
+		into[id] = records[i]
+	}
+	return nil
 }
 
 // Save keeps a state in one transaction. Its cost follows what changed since

@@ -5,6 +5,7 @@ package reconcile
 import (
 	"errors"
 	"iter"
+	"sync"
 
 	clusterv1alpha1 "github.com/fairlead/fairlead/api/cluster/v1alpha1"
 	"github.com/fairlead/fairlead/dispatch"
@@ -15,10 +16,48 @@ import (
 type level struct {
 	state   *propagate.State
 	scalers *scalers
+	indexed func() *byCluster
 	source  func() dispatch.Source // nil: nobody asks
 }
 
-func newLevel(state *propagate.State) level { return level{state: state, scalers: &scalers{}} }
+// byCluster are a state's works and what departed, each in the order of the
+// keys.
+type byCluster struct {
+	placed map[string][]placed
+	gone   map[string][]propagate.ID
+}
+
+// placed is a work of a binding.
+type placed struct {
+	*propagate.Binding
+	work int
+}
+
+func newLevel(state *propagate.State) level {
+	return level{
+		state:   state,
+		scalers: &scalers{},
+		indexed: sync.OnceValue(func() *byCluster { return indexed(state) }),
+	}
+}
+
+// indexed walks a state once for all clusters: whoever asks for everything on
+// one of them asks for all others next.
+func indexed(state *propagate.State) *byCluster {
+	by := &byCluster{map[string][]placed{}, map[string][]propagate.ID{}}
+	for b := range state.Bindings.Values() {
+		for i := range b.Works {
+			cluster := b.Works[i].Cluster
+			by.placed[cluster] = append(by.placed[cluster], placed{b, i})
+		}
+	}
+	for a := range state.Departed.Values() {
+		for _, g := range a.Clusters {
+			by.gone[g.Cluster] = append(by.gone[g.Cluster], a.ID)
+		}
+	}
+	return by
+}
 
 // Source is the commit that a state is of.
 func (l level) Source() dispatch.Source { return l.source() }
@@ -31,7 +70,10 @@ func (l level) Desire(cluster string, id propagate.ID) dispatch.Desire {
 			return l.wanted(b, w)
 		}
 	}
-	gone := l.state.Departure(cluster, id)
+	return ofDeparted(l.state.Departure(cluster, id))
+}
+
+func ofDeparted(gone *propagate.Gone) dispatch.Desire {
 	switch {
 	case gone == nil:
 		return dispatch.Desire{Verb: dispatch.Leave}
@@ -72,16 +114,18 @@ func blocked(w *propagate.Work) dispatch.Desire {
 	}
 }
 
-// Keys yields what is wanted on a cluster or has departed from it.
-func (l level) Keys(cluster string) iter.Seq[propagate.ID] {
-	return func(yield func(propagate.ID) bool) {
-		for b := range l.state.Bindings.Values() {
-			if b.Work(cluster) != nil && !yield(b.ID) {
+// Desires yields what is wanted on a cluster or has departed from it. What is
+// wanted again under a hold after it departed comes twice, with one answer.
+func (l level) Desires(cluster string) iter.Seq2[propagate.ID, dispatch.Desire] {
+	return func(yield func(propagate.ID, dispatch.Desire) bool) {
+		by := l.indexed()
+		for _, p := range by.placed[cluster] {
+			if !yield(p.ID, l.wanted(p.Binding, &p.Works[p.work])) {
 				return
 			}
 		}
-		for a := range l.state.Departed.Values() {
-			if l.state.Departure(cluster, a.ID) != nil && !yield(a.ID) {
+		for _, id := range by.gone[cluster] {
+			if !yield(id, l.Desire(cluster, id)) {
 				return
 			}
 		}

@@ -70,8 +70,16 @@ func (f *Level) Desire(cluster string, id propagate.ID) dispatch.Desire {
 	}
 }
 
-// Keys implements dispatch.Fleet.
-func (f *Level) Keys(cluster string) iter.Seq[propagate.ID] { return maps.Keys(f.works[cluster]) }
+// Desires implements dispatch.Fleet.
+func (f *Level) Desires(cluster string) iter.Seq2[propagate.ID, dispatch.Desire] {
+	return func(yield func(propagate.ID, dispatch.Desire) bool) {
+		for id := range f.works[cluster] {
+			if !yield(id, f.Desire(cluster, id)) {
+				return
+			}
+		}
+	}
+}
 
 // Source implements dispatch.Fleet.
 func (f *Level) Source() dispatch.Source { return f.Of }
