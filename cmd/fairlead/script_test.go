@@ -46,6 +46,7 @@ func TestMain(m *testing.M) {
 //
 //	members NAME...    starts members and writes members.yaml with a context for each
 //	partition NAME     takes a member off the network; heal NAME brings it back
+//	slow DURATION NAME...  delays every answer of members; 0 ends it
 //	hand NAME METHOD PATH [BODY]  does something to a member by hand; a PATCH is a merge patch
 //	settle NAME...     reports on the Deployments of members as their controllers would
 //	requests           prints what every member was sent since the last time, reads left out
@@ -93,7 +94,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"members": startScriptMembers, "partition": partition(true), "heal": partition(false),
-			"hand": hand, "settle": settle, "requests": requests, "runs": runs, "eventually": eventually, "quickstart": copyQuickstart, "code": exitCode, "commit": commit, "damage": damage,
+			"slow": slow, "hand": hand, "settle": settle, "requests": requests, "runs": runs, "eventually": eventually, "quickstart": copyQuickstart, "code": exitCode, "commit": commit, "damage": damage,
 		},
 	})
 }
@@ -121,6 +122,14 @@ func partition(on bool) func(*testscript.TestScript, bool, []string) {
 			servers(ts)[name].Partition(on)
 			ts.Value("away").(map[string]bool)[name] = on
 		}
+	}
+}
+
+func slow(ts *testscript.TestScript, _ bool, args []string) {
+	d, err := time.ParseDuration(args[0])
+	ts.Check(err)
+	for _, name := range args[1:] {
+		servers(ts)[name].SetLatency(d)
 	}
 }
 
