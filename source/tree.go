@@ -324,6 +324,11 @@ const maxName = 255
 // validName refuses the names that no honest git client writes. Nothing is
 // ever written to disk under them, but others may check the same commit out.
 func validName(name string) bool {
+	return isPlain(name) || isProper(name)
+}
+
+// isProper is validName, in full.
+func isProper(name string) bool {
 	if name == "" || name == "." || name == ".." || len(name) > maxName || !utf8.ValidString(name) {
 		return false
 	}
@@ -331,6 +336,20 @@ func validName(name string) bool {
 		return false
 	}
 	return !isDotGit(name)
+}
+
+// isPlain finds the names that are in order at a glance, as nearly all are: a
+// commit of one file has those of every directory on its way looked at.
+func isPlain(name string) bool {
+	if name == "" || len(name) > maxName || name[0] == '.' || name[0] == 'g' || name[0] == 'G' {
+		return false
+	}
+	for i := range len(name) {
+		if c := name[i]; c < ' ' || c >= 0x7f || c == '/' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // isDotGit also knows the spellings that Windows and macOS take for ".git".
