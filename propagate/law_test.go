@@ -339,13 +339,13 @@ func (h *randomHistory) binding(t *rapid.T, was, is *propagate.Binding, s *propa
 
 // noSurprise: under StaticPolicy a change of policies alone changes no content
 // and no target of what is in effect, except of templates that changed while
-// nothing matched them.
+// nothing matched them, as every one did that was never active.
 func (h *randomHistory) noSurprise(t *rapid.T, before, after *propagate.State) {
 	if before.Snapshot == nil || before.Snapshot.Settings == nil || !before.Snapshot.Settings.Spec.FeatureGates[propagate.GateStaticPolicy] {
 		return
 	}
 	for b := range before.Bindings.Values() {
-		if b.Unmatched || b.Kind != "Deployment" {
+		if b.Unmatched || b.Kind != "Deployment" || b.Active.Policy.Ref == (propagate.PolicyRef{}) {
 			continue
 		}
 		now := after.Bindings.At(b.Key())
