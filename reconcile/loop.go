@@ -206,8 +206,12 @@ func (l *Loop) Close() error {
 // the next round.
 func (l *Loop) Run(ctx context.Context) error {
 	for {
+		before := l.state.Commit
 		l.once("round", l.Round(ctx))
 		l.outcomes()
+		if l.state.Commit == before {
+			giveBack()
+		}
 		select {
 		case <-ctx.Done():
 			return nil
