@@ -267,7 +267,7 @@ func (a *application) acknowledge(applied Applied) error {
 		return &Error{Reason: Conflict, Err: errDeleting}
 	}
 	a.l.save(a.ref.ID(), &Entry{APIVersion: a.want.APIVersion, UID: applied.UID, Digest: a.want.Digest, Fields: applied.Fields, Version: applied.Version})
-	if a.ref.Kind == "Namespace" && a.ref.Group == "" {
+	if isNamespace(a.ref.ID()) {
 		a.l.haveNamespace(a.ref.Name)
 	}
 	return nil
@@ -305,7 +305,7 @@ func (l *lane) remove(m Member, id propagate.ID, want Desire, entry Entry) (op, 
 		return op, "", err
 	}
 	l.save(id, nil)
-	if id.Kind == "Namespace" && id.Group == "" {
+	if isNamespace(id) {
 		l.missNamespace(id.Name)
 	}
 	return op, note, nil
@@ -325,7 +325,7 @@ func (l *lane) ask(m Member, ref Ref, uid types.UID) (types.UID, string, error) 
 	if err != nil || found == nil {
 		return "", "", err
 	}
-	if uid != "" && found.UID != uid || uid == "" && !found.Ours() {
+	if uid != "" && found.UID != uid || uid == "" && (!found.Ours() || MadeOnTheWay(ref.ID(), found.Annotations[AnnotationDigest])) {
 		return "", "", nil
 	}
 	if key := protection(found); key != "" {

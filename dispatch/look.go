@@ -128,9 +128,13 @@ func trimmed(f Found) *Found {
 // those that bear our label.
 func (l *lane) readMarks(m Member, fleet Fleet) (map[propagate.ID]Entry, *round, error) {
 	places := map[place][]propagate.ID{}
+	givenUp := map[propagate.ID]bool{} // namespaces
 	for id, want := range fleet.Desires(l.cluster) {
 		if want.Verb == Leave || want.APIVersion == "" {
 			continue
+		}
+		if isNamespace(id) && (want.Verb == Delete || want.Verb == Release) {
+			givenUp[id] = true
 		}
 		p := place{refTo(id, want.APIVersion).GroupVersionKind, id.Namespace}
 		places[p] = append(places[p], id)
@@ -142,9 +146,11 @@ func (l *lane) readMarks(m Member, fleet Fleet) (map[propagate.ID]Entry, *round,
 	ours, seen := map[propagate.ID]Entry{}, &round{}
 	for p, found := range lists {
 		for _, id := range places[p] {
-			if f := found[id]; f != nil && f.Ours() && !f.Deleting {
-				ours[id] = Entry{APIVersion: p.GroupVersion().String(), UID: f.UID, Digest: digestOf(f)}
+			f := found[id]
+			if f == nil || !f.Ours() || f.Deleting || givenUp[id] && MadeOnTheWay(id, f.Annotations[AnnotationDigest]) {
+				continue
 			}
+			ours[id] = Entry{APIVersion: p.GroupVersion().String(), UID: f.UID, Digest: digestOf(f)}
 		}
 		look := seen.at(p)
 		look.once.Do(func() { look.found = found })

@@ -4,9 +4,12 @@ package dispatch
 
 import (
 	"errors"
+	"maps"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fairlead/fairlead/propagate"
 )
 
 var namespaceKind = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
@@ -49,18 +52,48 @@ func (l *lane) ensureNamespace(m Member, fleet Fleet, name string) error {
 	if l.hasNamespace(name) {
 		return nil
 	}
-	doc := fleet.Namespace(l.cluster, name)
-	if doc == nil {
-		doc = identity(Ref{namespaceKind, "", name})
-		doc["metadata"].(map[string]any)["labels"] = map[string]any{LabelManaged: "true"}
-	}
-	_, err := m.Apply(l.d.ctx, doc, ApplyOptions{})
+	_, err := m.Apply(l.d.ctx, onTheWay(name, fleet.Namespace(l.cluster, name)), ApplyOptions{})
 	if err != nil && !errors.Is(err, Foreign) {
 		return err
 	}
 	l.haveNamespace(name)
 	return nil
 }
+
+// onTheWay is a namespace that is made because something needs it, from the
+// fleet's document if there is one. It is ours, and bears no digest: nobody
+// placed it.
+func onTheWay(name string, doc map[string]any) map[string]any {
+	if doc == nil {
+		doc = identity(Ref{namespaceKind, "", name})
+	}
+	doc = maps.Clone(doc)
+	meta, _ := doc["metadata"].(map[string]any)
+	meta = maps.Clone(meta)
+	labels, _ := meta["labels"].(map[string]any)
+	labels = maps.Clone(labels)
+	if labels == nil {
+		labels = map[string]any{}
+	}
+	labels[LabelManaged] = "true"
+	meta["labels"] = labels
+	if annotations, ok := meta["annotations"].(map[string]any); ok {
+		annotations = maps.Clone(annotations)
+		delete(annotations, AnnotationDigest)
+		meta["annotations"] = annotations
+	}
+	doc["metadata"] = meta
+	return doc
+}
+
+// MadeOnTheWay reports whether an object of ours, with its digest, is a
+// namespace that was made because something needed it. The fleet may have given
+// up one of that name before, and did not mean this one.
+func MadeOnTheWay(id propagate.ID, digest string) bool {
+	return isNamespace(id) && digest == ""
+}
+
+func isNamespace(id propagate.ID) bool { return id.Group == "" && id.Kind == "Namespace" }
 
 func (l *lane) readNamespaces(m Member) error {
 	l.mu.Lock()

@@ -37,7 +37,7 @@ func stageOf(v Verb, id propagate.ID) stage {
 }
 
 func foundation(id propagate.ID) bool {
-	return id.Group == "" && id.Kind == "Namespace" ||
+	return isNamespace(id) ||
 		id.Group == "apiextensions.k8s.io" && id.Kind == "CustomResourceDefinition"
 }
 
