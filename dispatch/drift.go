@@ -77,11 +77,11 @@ func (l *lane) unwatch() {
 // by the next.
 func (l *lane) watch(ctx context.Context, w Watcher, gvk schema.GroupVersionKind) {
 	for failures := 0; ctx.Err() == nil; {
-		seen := map[propagate.ID]bool{}
+		all := l.sweep(gvk)
 		// Not all at once, though they began at once.
 		lasting := l.d.opt.Sweep/2 + rand.N(l.d.opt.Sweep)
 		began := time.Now()
-		err := w.Watch(ctx, gvk, lasting, func(s Sighting) { l.sight(w, gvk, s, seen) })
+		err := w.Watch(ctx, gvk, lasting, func(s Sighting) { l.sight(w, gvk, s, all) })
 		if ctx.Err() != nil {
 			return
 		}
@@ -103,8 +103,29 @@ func (l *lane) watch(ctx context.Context, w Watcher, gvk schema.GroupVersionKind
 	}
 }
 
+// sweep is the beginning of a watch, which tells of every object as it is then.
+type sweep struct {
+	seen map[propagate.ID]bool
+	done bool
+	// newest is the last version of the kind that was acknowledged before the
+	// watch began, so that all objects are told as they are after it.
+	newest uint64
+}
+
+func (l *lane) sweep(gvk schema.GroupVersionKind) *sweep {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := &sweep{seen: map[propagate.ID]bool{}}
+	for id, e := range l.known {
+		if id.GroupKind() == gvk.GroupKind() {
+			all.newest = max(all.newest, e.Version)
+		}
+	}
+	return all
+}
+
 // sight takes what a watch tells of an object.
-func (l *lane) sight(w Watcher, gvk schema.GroupVersionKind, s Sighting, seen map[propagate.ID]bool) {
+func (l *lane) sight(w Watcher, gvk schema.GroupVersionKind, s Sighting, all *sweep) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if now, ok := l.member.(Watcher); !ok || now != w || l.fleet == nil {
@@ -112,23 +133,51 @@ func (l *lane) sight(w Watcher, gvk schema.GroupVersionKind, s Sighting, seen ma
 	}
 	defer l.pump()
 	if s.All {
-		l.absent(gvk, seen)
-		clear(seen)
+		l.absent(gvk, s.Version, all)
+		all.done, all.seen = true, nil
 		return
 	}
-	seen[s.ID] = true
+	if !all.done {
+		all.seen[s.ID] = true
+	}
 	if j := l.jobs[s.ID]; j != nil && !j.waits {
 		// What we are about to do, or just did, is in the member's answer.
 		l.late[s.ID] = s
 		return
 	}
+	if !all.done && l.setBack(s, all) {
+		return
+	}
 	l.judge(s)
 }
 
-// absent finds what should be there and is not. The lock is held.
-func (l *lane) absent(gvk schema.GroupVersionKind, seen map[propagate.ID]bool) {
+// setBack finds what is not what was acknowledged, though nobody took a field
+// from us: a member that was restored from a backup has what we wrote earlier.
+// Its versions begin again there, and what comes next is news by those. While a
+// watch goes on that cannot be told from another of us who was faster, so it is
+// asked of the sweep alone. The lock is held.
+func (l *lane) setBack(s Sighting, all *sweep) bool {
+	e, known := l.known[s.ID]
+	if !known || s.UID != e.UID || s.Gone || s.Deleting || s.Version == 0 || s.Version < e.Version && e.Version > all.newest {
+		return false
+	}
+	if s.Version < e.Version {
+		e.Version = s.Version - 1
+		l.know(s.ID, &e)
+	}
+	if digestOf(&s.Found) == e.Digest || s.Annotations[AnnotationDigest] == "" {
+		return false
+	}
+	l.drifted(s.ID, "had other content of ours than was acknowledged", "")
+	return true
+}
+
+// absent finds what should be there as of a version and is not. What was
+// acknowledged since need not be. The lock is held.
+func (l *lane) absent(gvk schema.GroupVersionKind, version uint64, all *sweep) {
 	for id, e := range l.known {
-		if id.GroupKind() == gvk.GroupKind() && e.UID != "" && !seen[id] && l.jobs[id] == nil {
+		since := e.Version > version && e.Version > all.newest
+		if id.GroupKind() == gvk.GroupKind() && e.UID != "" && !all.seen[id] && l.jobs[id] == nil && !since {
 			l.drifted(id, "was deleted", "")
 		}
 	}

@@ -30,7 +30,8 @@ type Watcher interface {
 
 // Sighting is what a watch tells of an object.
 type Sighting struct {
-	// All says that every object that is there was told; the rest is empty.
+	// All says that every object that is there as of Version was told; the rest
+	// is empty.
 	All bool
 	// Gone says that it was deleted, or does not bear our label any more.
 	Gone bool
@@ -126,7 +127,8 @@ func (p *push) tellAll(ctx context.Context, gvk schema.GroupVersionKind, path st
 			tell(sighting(gvk, &m.partialMeta, m.ManagedFields))
 		}
 		if next = page.Metadata.Continue; next == "" {
-			tell(Sighting{All: true})
+			// The version is that of the first page, and of all.
+			tell(Sighting{All: true, Version: versionOf(page.Metadata.ResourceVersion)})
 			return page.Metadata.ResourceVersion, nil
 		}
 	}
@@ -167,7 +169,7 @@ func (p *push) stream(ctx context.Context, gvk schema.GroupVersionKind, path str
 			tell(s)
 		case "BOOKMARK":
 			if s.Annotations[metav1.InitialEventsAnnotationKey] == "true" {
-				tell(Sighting{All: true})
+				tell(Sighting{All: true, Version: s.Version})
 			}
 		case "ERROR":
 			return &Error{Reason: reasonOf(int(e.Object.Code), e.Object.Status), Err: fmt.Errorf("the watch ended: %s", e.Object.Message)}

@@ -27,6 +27,7 @@ type store struct {
 	objects map[schema.GroupResource]map[string]*object // by NAMESPACE/NAME
 	events  []event
 	changed chan struct{} // closed at the next event
+	life    int           // counts the backups that were restored
 	ended   bool
 }
 

@@ -50,11 +50,11 @@ func (s *store) close() {
 
 // since returns the events of a kind after a version, the version that they
 // reach, and the channel that closes at the next. It reports false when they
-// are forgotten.
-func (s *store) since(resource schema.GroupResource, version int64) (out []event, reached int64, next chan struct{}, ok bool) {
+// are forgotten, or were of another life.
+func (s *store) since(resource schema.GroupResource, version int64, life int) (out []event, reached int64, next chan struct{}, ok bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if len(s.events) > 0 && s.events[0].o.version > version+1 {
+	if len(s.events) > 0 && s.events[0].o.version > version+1 || life != s.life {
 		return nil, 0, nil, false
 	}
 	for i := len(s.events) - 1; i >= 0 && s.events[i].o.version > version; i-- {
@@ -66,6 +66,12 @@ func (s *store) since(resource schema.GroupResource, version int64) (out []event
 		out[i], out[j] = out[j], out[i]
 	}
 	return out, s.version, s.changed, !s.ended
+}
+
+func (s *store) lives() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.life
 }
 
 // watch streams events until the client leaves or its time is over.
@@ -83,6 +89,7 @@ func (c *call) watch(w http.ResponseWriter) {
 		end = timer.C
 	}
 	stream := stream{w: w, form: c.form(), k: c.kind}
+	life := c.s.lives()
 	var reached int64
 	matched := map[string]bool{}
 	switch from := query.Get("resourceVersion"); {
@@ -107,7 +114,7 @@ func (c *call) watch(w http.ResponseWriter) {
 		w.Header().Set("Content-Type", "application/json")
 	}
 	for {
-		events, upTo, next, ok := c.s.since(c.groupResource(), reached)
+		events, upTo, next, ok := c.s.since(c.groupResource(), reached, life)
 		if !ok {
 			stream.fail(apierrors.NewResourceExpired("too old resource version"))
 			return

@@ -6,9 +6,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -45,7 +47,8 @@ func Start(binaries string) (*Server, error) {
 	env.ControlPlane.Etcd = &envtest.Etcd{DataDir: filepath.Join(dir, "etcd")}
 	api := env.ControlPlane.GetAPIServer()
 	api.CertDir = filepath.Join(dir, "certs")
-	api.Configure().Set("max-requests-inflight", "4000").Set("max-mutating-requests-inflight", "2000")
+	api.Configure().Set("max-requests-inflight", "4000").Set("max-mutating-requests-inflight", "2000").
+		Set("shutdown-watch-termination-grace-period", "1s") // or whoever watches keeps it from ending
 	s := &Server{env: env, binaries: binaries, dir: dir}
 	for _, own := range []string{env.ControlPlane.Etcd.DataDir, api.CertDir} {
 		if err := os.Mkdir(own, 0o700); err != nil {
@@ -91,6 +94,61 @@ func (s *Server) Pause() error { return s.env.ControlPlane.APIServer.Stop() }
 
 // Resume starts it again on the same port with the same data.
 func (s *Server) Resume() error { return s.env.ControlPlane.APIServer.Start() }
+
+// Backup copies the data of etcd, while nothing runs, to a directory that
+// Restore takes. It goes with the server.
+func (s *Server) Backup() (string, error) {
+	to, err := os.MkdirTemp(s.dir, "backup-")
+	if err != nil {
+		return "", err
+	}
+	return to, s.atRest(func() error { return os.CopyFS(to, os.DirFS(s.env.ControlPlane.Etcd.DataDir)) })
+}
+
+// Restore has etcd go on from a Backup: what was written since is gone, and
+// versions begin again there.
+func (s *Server) Restore(backup string) error {
+	return s.atRest(func() error {
+		data := s.env.ControlPlane.Etcd.DataDir
+		if err := os.RemoveAll(data); err != nil {
+			return err
+		}
+		return os.CopyFS(data, os.DirFS(backup))
+	})
+}
+
+// NoSpace has etcd refuse every write, as one does whose disk is full.
+func (s *Server) NoSpace(on bool) error {
+	action := "DEACTIVATE"
+	if on {
+		action = "ACTIVATE"
+	}
+	answer, err := http.Post(s.env.ControlPlane.Etcd.URL.String()+"/v3/maintenance/alarm", "application/json",
+		strings.NewReader(`{"action": "`+action+`", "alarm": "NOSPACE"}`))
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("etcd: %s", answer.Status)
+	}
+	return nil
+}
+
+// atRest does something while neither the API server nor etcd runs.
+func (s *Server) atRest(do func() error) error {
+	etcd := s.env.ControlPlane.Etcd
+	if err := errors.Join(s.Pause(), etcd.Stop()); err != nil {
+		return err
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	if err := etcd.Start(); err != nil {
+		return err
+	}
+	return s.Resume()
+}
 
 // Controllers runs kube-controller-manager until Stop.
 func (s *Server) Controllers() error {

@@ -124,6 +124,30 @@ func (s *Server) Restart(t testing.TB) {
 	}
 }
 
+// Backup remembers what the server holds. What it returns puts that back. Both
+// have the server stopped for a moment.
+func (s *Server) Backup(t testing.TB) (restore func()) {
+	t.Helper()
+	backup, err := s.server.Backup()
+	if err != nil {
+		t.Fatalf("backup of an API server: %v", err)
+	}
+	return func() {
+		t.Helper()
+		if err := s.server.Restore(backup); err != nil {
+			t.Fatalf("restoring an API server: %v", err)
+		}
+	}
+}
+
+// NoSpace has the server refuse every write, as one does whose disk is full.
+func (s *Server) NoSpace(t testing.TB, on bool) {
+	t.Helper()
+	if err := s.server.NoSpace(on); err != nil {
+		t.Fatalf("alarm of etcd: %v", err)
+	}
+}
+
 // WithControllers runs kube-controller-manager until the test ends.
 func (s *Server) WithControllers(t testing.TB) {
 	t.Helper()
