@@ -3,15 +3,12 @@
 package main
 
 import (
+	"context"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
-	"github.com/fluxcd/pkg/runtime/logger"
-	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 
 	clusterv1alpha1 "github.com/fairlead/fairlead/api/cluster/v1alpha1"
@@ -62,7 +59,6 @@ Flux or Argo CD to apply.`,
 }
 
 func (f *runFlags) run(cmd *cobra.Command) error {
-	ctx := cmd.Context()
 	if cmd.Flags().Changed("feature-gates") {
 		return usagef("run takes feature gates from fairlead.yaml in git alone")
 	}
@@ -88,17 +84,26 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 		}
 	}
 	members := &members{kubeconfig: f.kubeconfig, pulled: pulled}
-	out := &lines{w: cmd.ErrOrStderr(), verbose: f.verbose || f.dryRun}
-	if f.encoding != "text" {
-		log := logger.NewLogger(logger.Options{LogEncoding: f.encoding, LogLevel: "info"})
-		out.log = &log
-	}
-	loop, err := reconcile.Open(ctx, reconcile.Options{
+	out := newLines(cmd.ErrOrStderr(), f.encoding, f.verbose || f.dryRun)
+	err = f.follow(cmd.Context(), reconcile.Options{
 		Repo: f.repo, Ref: f.ref, Path: f.path, Auth: auth, StateDir: f.state,
 		Interval: f.interval, Timeout: f.timeout, DryRun: f.dryRun,
 		Watch:   !f.once, // once is over before there is anything to see
 		Members: members.member, Report: out.report,
 	})
+	if err == nil {
+		out.summary()
+	} else {
+		out.failure(err)
+		err = &exitError{exitFailed}
+	}
+	out.close()
+	return err
+}
+
+// follow goes round once, or until it is told to end.
+func (f *runFlags) follow(ctx context.Context, opt reconcile.Options) error {
+	loop, err := reconcile.Open(ctx, opt)
 	if err != nil {
 		return err
 	}
@@ -109,9 +114,6 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	}
 	if closeErr := loop.Close(); err == nil {
 		err = closeErr
-	}
-	if err == nil {
-		out.summary()
 	}
 	return err
 }
@@ -162,49 +164,4 @@ func checkEncoding(encoding string) error {
 		return nil
 	}
 	return usagef("--log-encoding %q is none of text, json, console", encoding)
-}
-
-// lines prints what happens, one line each, and counts the acts.
-type lines struct {
-	mu      sync.Mutex
-	w       io.Writer
-	log     *logr.Logger // instead of w, when it is set
-	verbose bool
-	acts    int
-}
-
-func (l *lines) report(line reconcile.Line) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if line.Level == reconcile.Act {
-		l.acts++
-		if !l.verbose {
-			return
-		}
-	}
-	if l.log == nil {
-		fmt.Fprintln(l.w, line.Text)
-		return
-	}
-	var details []any
-	if line.Cluster != "" {
-		details = append(details, "cluster", line.Cluster)
-	}
-	if line.Object != (propagate.ID{}) {
-		details = append(details, "object", line.Object.String())
-	}
-	if line.Level == reconcile.Warn {
-		l.log.Error(nil, line.Text, details...)
-		return
-	}
-	l.log.Info(line.Text, details...)
-}
-
-// summary ends a run that went well.
-func (l *lines) summary() {
-	text := "nothing was sent to any cluster"
-	if l.acts > 0 {
-		text = count(l.acts, "act") + " on the clusters"
-	}
-	l.report(reconcile.Line{Level: reconcile.Info, Text: text})
 }
