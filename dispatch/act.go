@@ -87,7 +87,7 @@ func (a *application) apply(entry Entry) error {
 	if err != nil {
 		return err
 	}
-	applied, err := a.m.Apply(a.l.d.ctx, update, ApplyOptions{Force: true, UID: entry.UID})
+	applied, err := a.put(update, ApplyOptions{Force: true, UID: entry.UID})
 	if errors.Is(err, Gone) || errors.Is(err, NoNamespace) {
 		// It was deleted or replaced behind our back.
 		found, err := a.m.Get(a.l.d.ctx, a.ref)
@@ -121,6 +121,11 @@ type application struct {
 	want     Desire
 	manifest map[string]any
 	adopted  bool // it was somebody else's
+}
+
+func (a *application) put(manifest map[string]any, opt ApplyOptions) (Applied, error) {
+	opt.Namespace = func() map[string]any { return a.fleet.Namespace(a.l.cluster, a.ref.Namespace) }
+	return a.m.Apply(a.l.d.ctx, manifest, opt)
 }
 
 // update is the manifest for an object that is there: an autoscaler's number
@@ -172,13 +177,13 @@ func (a *application) create() error {
 	if err := a.l.ensureNamespace(a.m, a.fleet, a.ref.Namespace); err != nil {
 		return err
 	}
-	applied, err := a.m.Apply(a.l.d.ctx, a.manifest, ApplyOptions{})
+	applied, err := a.put(a.manifest, ApplyOptions{})
 	if errors.Is(err, NoNamespace) {
 		a.l.missNamespace(a.ref.Namespace)
 		if err := a.l.ensureNamespace(a.m, a.fleet, a.ref.Namespace); err != nil {
 			return err
 		}
-		applied, err = a.m.Apply(a.l.d.ctx, a.manifest, ApplyOptions{})
+		applied, err = a.put(a.manifest, ApplyOptions{})
 	}
 	taken := err == nil && !applied.Created && others(applied)
 	if !taken && !errors.Is(err, Foreign) {
@@ -213,7 +218,7 @@ func (a *application) overwrite() error {
 		if err != nil {
 			return err
 		}
-		applied, err := a.m.Apply(a.l.d.ctx, update, ApplyOptions{Force: true})
+		applied, err := a.put(update, ApplyOptions{Force: true})
 		if err != nil {
 			return err
 		}
@@ -252,7 +257,7 @@ func (a *application) send(opt ApplyOptions) error {
 	if err != nil {
 		return err
 	}
-	applied, err := a.m.Apply(a.l.d.ctx, update, opt)
+	applied, err := a.put(update, opt)
 	if errors.Is(err, Gone) {
 		return &Error{Reason: Conflict, Err: err}
 	}

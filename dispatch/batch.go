@@ -40,8 +40,8 @@ type Position struct {
 // Flushed is what a Flush did.
 type Flushed struct {
 	Position
-	Changes int    // 0: everything was so already
-	Warning string // what somebody should know
+	Changes  int      // 0: everything was so already
+	Warnings []string // what somebody should know
 }
 
 // batch is the part of a lane that is for a member of this kind.
@@ -306,8 +306,8 @@ func (l *lane) published(done Flushed, epoch int, took time.Duration) []Event {
 		note := fmt.Sprintf("commit %.8s on %s", done.At, done.Where)
 		events = append(events, Event{Cluster: l.cluster, Op: "publish", Note: note, Took: took})
 	}
-	if done.Warning != "" {
-		events = append(events, Event{Cluster: l.cluster, Op: "warn", Note: done.Warning})
+	for _, warning := range done.Warnings {
+		events = append(events, Event{Cluster: l.cluster, Op: "warn", Note: warning})
 	}
 	return events
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -75,10 +76,12 @@ type branch struct {
 	edits   map[string][]byte
 	secrets []string // among the edits, and readable
 	warned  bool
+	// givenUp are the documents of the namespaces whose files are to go, unless
+	// something is in them, by name.
+	givenUp map[string]map[string]any
 }
 
-// The member's own tools make the namespaces that are not in git.
-func (*branch) keepsNamespaces() {}
+func (*branch) houses() {}
 
 func (b *branch) String() string { return "branch " + b.name + " of " + b.in.String() }
 
@@ -86,7 +89,7 @@ func (b *branch) String() string { return "branch " + b.name + " of " + b.in.Str
 func (b *branch) Begin(ctx context.Context, ask bool) (Position, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.edits, b.secrets = map[string][]byte{}, nil
+	b.edits, b.secrets, b.givenUp = map[string][]byte{}, nil, map[string]map[string]any{}
 	err := b.find(ctx, ask)
 	return b.position(), err
 }
@@ -248,18 +251,20 @@ func (b *branch) Holds(ctx context.Context, ref Ref) (types.UID, error) {
 // Replicas knows none: what an autoscaler does is not written here.
 func (b *branch) Replicas(context.Context, Ref) (int64, bool, error) { return 0, false, nil }
 
-// Apply writes the file with the next commit, unless it is so already.
+// Apply writes the file with the next commit, unless it is so already, and that
+// of its namespace where there is none.
 func (b *branch) Apply(ctx context.Context, manifest map[string]any, opt ApplyOptions) (Applied, error) {
-	raw, err := yaml.Marshal(manifest)
+	raw, err := fileText(manifest)
 	if err != nil {
-		return Applied{}, &Error{Reason: Invalid, Err: err}
+		return Applied{}, err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err := b.load(ctx); err != nil {
 		return Applied{}, err
 	}
-	file := fileOf(refOf(manifest))
+	ref := refOf(manifest)
+	file := fileOf(ref)
 	o, was, err := b.read(file)
 	switch {
 	case err != nil:
@@ -270,9 +275,79 @@ func (b *branch) Apply(ctx context.Context, manifest map[string]any, opt ApplyOp
 		return Applied{}, &Error{Reason: Foreign, Err: errForeign}
 	}
 	if b.edit(file, raw) && readable(manifest) {
-		b.secrets = append(b.secrets, refOf(manifest).ID().String())
+		b.secrets = append(b.secrets, ref.ID().String())
+	}
+	if err := b.house(ref.Namespace, opt.Namespace); err != nil {
+		return Applied{}, err
 	}
 	return Applied{UID: types.UID(b.in.Hash(raw)), Created: was == ""}, nil
+}
+
+// house sees to the file of a namespace that something is in. One that is there
+// may be the fleet's, ours of before, or anybody's.
+func (b *branch) house(namespace string, doc func() map[string]any) error {
+	ref, ok := homeRef(namespace)
+	if !ok {
+		return nil
+	}
+	file := fileOf(ref)
+	is, err := b.hash(file)
+	if err != nil || is != "" {
+		return err
+	}
+	return b.keepHome(file, homeFile(namespace, doc))
+}
+
+func (b *branch) keepHome(file string, doc map[string]any) error {
+	raw, err := fileText(doc)
+	if err == nil {
+		b.edit(file, raw)
+	}
+	return err
+}
+
+// settle keeps the namespaces that were given up and that something is in. It
+// returns their names.
+func (b *branch) settle() (kept []string, err error) {
+	for _, name := range slices.Sorted(maps.Keys(b.givenUp)) {
+		ref, _ := homeRef(name)
+		file := fileOf(ref)
+		if raw, edited := b.edits[file]; !edited || raw != nil {
+			continue // it was wanted again
+		}
+		inhabited, err := b.inhabited(safe(name))
+		if err != nil {
+			return nil, err
+		}
+		if !inhabited {
+			continue
+		}
+		if err := b.keepHome(file, stayingFile(name, b.givenUp[name])); err != nil {
+			return nil, err
+		}
+		kept = append(kept, name)
+	}
+	return kept, nil
+}
+
+// inhabited is whether a folder will have files.
+func (b *branch) inhabited(folder string) (bool, error) {
+	for file, raw := range b.edits {
+		if raw != nil && strings.HasPrefix(file, folder+"/") {
+			return true, nil
+		}
+	}
+	if b.files == nil {
+		return false, nil
+	}
+	entries, err := b.files.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, &Error{Reason: Unavailable, Err: err}
+	}
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		_, edited := b.edits[folder+"/"+e.Name()]
+		return !edited
+	}), nil
 }
 
 // edit notes a content for the next commit, and whether it changes anything.
@@ -315,9 +390,14 @@ func (b *branch) Release(ctx context.Context, ref Ref, uid types.UID) error {
 	})
 }
 
-// Delete removes the file.
+// Delete removes the file. That of a namespace stays where something is in it.
 func (b *branch) Delete(ctx context.Context, ref Ref, uid types.UID) error {
-	return b.leave(ctx, ref, uid, func(map[string]any) ([]byte, error) { return nil, nil })
+	return b.leave(ctx, ref, uid, func(o map[string]any) ([]byte, error) {
+		if isNamespace(ref.ID()) {
+			b.givenUp[ref.Name] = o
+		}
+		return nil, nil
+	})
 }
 
 // leave makes something else of a file that is ours.
@@ -349,6 +429,10 @@ const TrailerSource = "Fairlead-Source"
 func (b *branch) Flush(ctx context.Context, of Source) (Flushed, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	kept, err := b.settle()
+	if err != nil {
+		return Flushed{}, err
+	}
 	done := Flushed{Changes: len(b.edits)}
 	if len(b.edits) == 0 {
 		done.Position = b.position()
@@ -359,11 +443,14 @@ func (b *branch) Flush(ctx context.Context, of Source) (Flushed, error) {
 		b.open = false
 		return Flushed{}, err
 	}
-	b.head, b.files, b.edits = head, nil, map[string][]byte{}
+	b.head, b.files, b.edits, b.givenUp = head, nil, map[string][]byte{}, map[string]map[string]any{}
 	done.Position = b.position()
+	for _, name := range kept {
+		done.Warnings = append(done.Warnings, fmt.Sprintf("Namespace %s stays in %s, because something is in it", name, b))
+	}
 	if len(b.secrets) > 0 && !b.warned {
 		b.warned = true
-		done.Warning = b.warning()
+		done.Warnings = append(done.Warnings, b.warning())
 	}
 	return done, nil
 }

@@ -14,7 +14,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/yaml"
 
 	"github.com/fairlead/fairlead/propagate"
 )
@@ -26,8 +25,7 @@ func Directory(dir string) Member { return &directory{dir} }
 
 type directory struct{ root string }
 
-// The member's own tools make the namespaces that are not in git.
-func (*directory) keepsNamespaces() {}
+func (*directory) houses() {}
 
 func (d *directory) path(ref Ref) string {
 	return filepath.Join(d.root, filepath.FromSlash(fileOf(ref)))
@@ -103,7 +101,8 @@ func (d *directory) Get(_ context.Context, ref Ref) (*Found, error) {
 // Replicas knows none: what an autoscaler does is not written here.
 func (d *directory) Replicas(context.Context, Ref) (int64, bool, error) { return 0, false, nil }
 
-// Apply writes the file, all of it or nothing.
+// Apply writes the file, all of it or nothing, after that of its namespace where
+// there is none.
 func (d *directory) Apply(ctx context.Context, manifest map[string]any, opt ApplyOptions) (Applied, error) {
 	ref := refOf(manifest)
 	path := d.path(ref)
@@ -117,17 +116,46 @@ func (d *directory) Apply(ctx context.Context, manifest map[string]any, opt Appl
 	if was != nil && !was.Ours() && !opt.Force {
 		return Applied{}, &Error{Reason: Foreign, Err: errForeign}
 	}
-	if err := d.write(path, manifest); err != nil {
+	raw, err := fileText(manifest)
+	if err == nil {
+		err = d.house(ref.Namespace, opt.Namespace)
+	}
+	if err == nil {
+		err = put(path, raw)
+	}
+	if err != nil {
 		return Applied{}, err
 	}
 	return Applied{UID: d.uid(path), Created: was == nil}, nil
 }
 
-func (d *directory) write(path string, manifest map[string]any) error {
-	raw, err := yaml.Marshal(manifest)
-	if err != nil {
-		return &Error{Reason: Invalid, Err: err}
+// house sees to the file of a namespace that something is in. One that is there
+// may be the fleet's, ours of before, or anybody's.
+func (d *directory) house(namespace string, doc func() map[string]any) error {
+	ref, ok := homeRef(namespace)
+	if !ok {
+		return nil
 	}
+	_, err := os.Stat(d.path(ref))
+	switch {
+	case err == nil:
+		return nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return &Error{Reason: Unavailable, Err: err}
+	}
+	return d.write(d.path(ref), homeFile(namespace, doc))
+}
+
+func (d *directory) write(path string, manifest map[string]any) error {
+	raw, err := fileText(manifest)
+	if err != nil {
+		return err
+	}
+	return put(path, raw)
+}
+
+// put leaves a file alone that is so already.
+func put(path string, raw []byte) error {
 	if is, err := os.ReadFile(path); err == nil && bytes.Equal(is, raw) {
 		return nil
 	}
@@ -174,13 +202,27 @@ func (d *directory) Release(_ context.Context, ref Ref, _ types.UID) error {
 	return d.write(path, letGo(o))
 }
 
-// Delete removes the file, and its folder when it was the last one.
+// Delete removes the file, and its folder when it was the last one. That of a
+// namespace stays where something is in it.
 func (d *directory) Delete(ctx context.Context, ref Ref, _ types.UID) error {
 	was, err := d.Get(ctx, ref)
 	if err != nil || was == nil || !was.Ours() {
 		return err
 	}
 	path := d.path(ref)
+	if isNamespace(ref.ID()) {
+		inside, err := os.ReadDir(filepath.Join(d.root, safe(ref.Name)))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return &Error{Reason: Unavailable, Err: err}
+		}
+		if len(inside) > 0 {
+			o, _, err := d.read(path)
+			if err != nil {
+				return err
+			}
+			return d.write(path, stayingFile(ref.Name, o))
+		}
+	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return &Error{Reason: Unavailable, Err: err}
 	}

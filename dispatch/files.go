@@ -62,6 +62,21 @@ func safe(name string) string {
 	return b.String()
 }
 
+// localConfig is by which kustomize, and so Flux, leaves an object out.
+const localConfig = "config.kubernetes.io/local-config"
+
+// fileText is an object as a file, if the tools that apply it will see it there.
+func fileText(manifest map[string]any) ([]byte, error) {
+	if v, ok := foundIn(manifest).Annotations[localConfig]; ok && v != "false" {
+		return nil, &Error{Reason: Invalid, Err: fmt.Errorf("Flux leaves out what bears the annotation %s: take it off, or do not place it here", localConfig)}
+	}
+	raw, err := yaml.Marshal(manifest)
+	if err != nil {
+		return nil, &Error{Reason: Invalid, Err: err}
+	}
+	return raw, nil
+}
+
 // parseFile reads an object; nil when it is none.
 func parseFile(raw []byte) map[string]any {
 	doc, err := yaml.YAMLToJSON(raw)
@@ -95,11 +110,13 @@ func stringMap(v any) map[string]string {
 	return out
 }
 
-// The marks by which an object asks the tools that apply files not to delete
-// it when its file goes.
 const (
+	// By these an object asks the tools that apply files not to delete it when
+	// its file goes.
 	fluxPrune   = "kustomize.toolkit.fluxcd.io/prune"
 	argoOptions = "argocd.argoproj.io/sync-options"
+	// fluxApply says how Flux applies an object.
+	fluxApply = "kustomize.toolkit.fluxcd.io/ssa"
 )
 
 // KeepFromPruning adds to annotations what keeps Flux and Argo CD from

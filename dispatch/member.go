@@ -70,6 +70,9 @@ type ApplyOptions struct {
 	// UID, unless empty, is the object that must be there; another one, or
 	// none, is the error Gone.
 	UID types.UID
+	// Namespace is the fleet's document of the object's namespace, nil without
+	// one. Only a member that houses asks for it.
+	Namespace func() map[string]any
 }
 
 // Applied is what a member answers to Apply.

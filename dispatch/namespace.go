@@ -4,9 +4,9 @@ package dispatch
 
 import (
 	"errors"
-	"maps"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fairlead/fairlead/propagate"
@@ -27,9 +27,9 @@ type namespaces struct {
 	missing map[string]bool
 }
 
-// keepsNamespaces is implemented by a Member whose cluster makes its
-// namespaces itself, or cannot be asked for them.
-type keepsNamespaces interface{ keepsNamespaces() }
+// houses is implemented by a Member that sees to an object's namespace when it
+// is told to apply the object.
+type houses interface{ houses() }
 
 // ensureNamespace creates a namespace that the member lacks, from the fleet's
 // document if there is one.
@@ -38,7 +38,7 @@ func (l *lane) ensureNamespace(m Member, fleet Fleet, name string) error {
 	if dry, ok := m.(dryRun); ok {
 		inner = dry.Member
 	}
-	if _, ok := inner.(keepsNamespaces); ok || name == "" {
+	if _, ok := inner.(houses); ok || name == "" {
 		return nil
 	}
 	if l.hasNamespace(name) {
@@ -67,23 +67,23 @@ func onTheWay(name string, doc map[string]any) map[string]any {
 	if doc == nil {
 		doc = identity(Ref{namespaceKind, "", name})
 	}
-	doc = maps.Clone(doc)
-	meta, _ := doc["metadata"].(map[string]any)
-	meta = maps.Clone(meta)
-	labels, _ := meta["labels"].(map[string]any)
-	labels = maps.Clone(labels)
-	if labels == nil {
-		labels = map[string]any{}
-	}
-	labels[LabelManaged] = "true"
-	meta["labels"] = labels
+	doc = runtime.DeepCopyJSON(doc)
+	meta := section(doc, "metadata")
+	section(meta, "labels")[LabelManaged] = "true"
 	if annotations, ok := meta["annotations"].(map[string]any); ok {
-		annotations = maps.Clone(annotations)
 		delete(annotations, AnnotationDigest)
-		meta["annotations"] = annotations
 	}
-	doc["metadata"] = meta
 	return doc
+}
+
+// section is a map inside a map, made when it is not there.
+func section(m map[string]any, field string) map[string]any {
+	inner, ok := m[field].(map[string]any)
+	if !ok {
+		inner = map[string]any{}
+		m[field] = inner
+	}
+	return inner
 }
 
 // MadeOnTheWay reports whether an object of ours, with its digest, is a

@@ -404,7 +404,7 @@ func TestEditedByHand(t *testing.T) {
 	p := newPublishing(t, "eu-1")
 	fleet := levelOf{"eu-1": {note("a", "red"), note("b", "red"), note("c", "red")}}.of("1", "")
 	p.must(fleet)
-	edit := map[string]string{"README": "hi", "shop/configmap_a.yaml": "half: [", "shop/configmap_b.yaml": sourcetest.Delete, "shop/configmap_c.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop}, data: {v: mine}}"}
+	edit := map[string]string{"README": "hi", "_cluster/namespace_shop.yaml": sourcetest.Delete, "shop/configmap_a.yaml": "half: [", "shop/configmap_b.yaml": sourcetest.Delete, "shop/configmap_c.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop}, data: {v: mine}}"}
 	for name, again := range map[string]func(*dispatchtest.Level) []dispatch.Outcome{
 		"a sweep": func(f *dispatchtest.Level) []dispatch.Outcome { return p.sync(f, dispatch.SyncOptions{All: true}) },
 		"a process that begins": func(f *dispatchtest.Level) []dispatch.Outcome {
@@ -422,7 +422,7 @@ func TestEditedByHand(t *testing.T) {
 				t.Errorf("%s: %s is %q", name, n, files["shop/configmap_"+n+".yaml"])
 			}
 		}
-		if len(files) != 4 {
+		if len(files) != 5 {
 			t.Errorf("%s: files %q", name, files)
 		}
 		p.took()
@@ -476,7 +476,7 @@ func TestBranchGone(t *testing.T) {
 		t.Fatalf("left: %v", left)
 	}
 	files := p.files("eu-1")
-	if len(files) != 3 || !strings.Contains(files["shop/configmap_a.yaml"], "blue") || !strings.Contains(files["shop/configmap_b.yaml"], "red") {
+	if len(files) != 4 || !strings.Contains(files["shop/configmap_a.yaml"], "blue") || !strings.Contains(files["shop/configmap_b.yaml"], "red") {
 		t.Errorf("files %q", files)
 	}
 
@@ -485,7 +485,7 @@ func TestBranchGone(t *testing.T) {
 	p.in("update-ref", "-d", "refs/heads/fairlead/eu-1")
 	p.d.SetMember("eu-1", p.member("eu-1"))
 	p.must(changed)
-	if got := len(p.files("eu-1")); got != 2 {
+	if got := len(p.files("eu-1")); got != 3 {
 		t.Errorf("%d files", got)
 	}
 }
@@ -499,7 +499,7 @@ func TestPublishedElsewhere(t *testing.T) {
 	p.must(fleet)
 	p.begin("eu-1")
 	p.must(fleet)
-	if got := len(p.files("eu-1")); got != 2 {
+	if got := len(p.files("eu-1")); got != 3 {
 		t.Errorf("%d files", got)
 	}
 
@@ -524,12 +524,12 @@ func TestPublishedElsewhere(t *testing.T) {
 	p.must(us("red"))
 	p.begin("us-1")
 	p.must(us("red"))
-	if got := len(p.files("us-1")); got != 2 {
+	if got := len(p.files("us-1")); got != 3 {
 		t.Errorf("%d files", got)
 	}
 	p.theirs("us-1", map[string]string{"shop/configmap_b.yaml": sourcetest.Delete})
 	p.must(levelOf{"us-1": {note("a", "blue"), {Verb: dispatch.Delete, Object: note("b", "red").Object}}}.of("2", ""))
-	if got := p.files("us-1"); len(got) != 1 || !strings.Contains(got["shop/configmap_a.yaml"], "blue") {
+	if got := p.files("us-1"); len(got) != 2 || !strings.Contains(got["shop/configmap_a.yaml"], "blue") {
 		t.Errorf("files %q", got)
 	}
 	push()
@@ -553,7 +553,7 @@ func TestPublishedElsewhere(t *testing.T) {
 	p.deploy = other
 	p.begin("eu-1")
 	p.must(fleet)
-	if got := len(other.files("eu-1")); got != 2 {
+	if got := len(other.files("eu-1")); got != 3 {
 		t.Errorf("%d files", got)
 	}
 }
@@ -573,14 +573,14 @@ func TestRefusedPush(t *testing.T) {
 	if len(left) != 1 || !left[0].Final || left[0].Err.Error() != "publish on eu-1: fairlead/eu-1 is protected" {
 		t.Fatalf("left: %v", left)
 	}
-	if got := p.files("us-1"); len(got) != 1 {
+	if got := p.files("us-1"); len(got) != 2 {
 		t.Errorf("us-1 has %q", got)
 	}
 	p.interfere(nil)
 	if left := p.sync(fleet, dispatch.SyncOptions{All: true}); len(left) != 0 {
 		t.Fatalf("left: %v", left)
 	}
-	if got := p.files("eu-1"); len(got) != 1 {
+	if got := p.files("eu-1"); len(got) != 2 {
 		t.Errorf("eu-1 has %q", got)
 	}
 

@@ -48,6 +48,13 @@ func RunFiles(t *testing.T, open func(t *testing.T) Files) {
 		{"a lost acknowledgement writes nothing", filesLostAcknowledgement},
 		{"an autoscaler is not heard of", filesReplicas},
 		{"what cannot be rendered holds up nothing else", filesUnrendered},
+		{"what the tools would leave out is reported", filesLeftOut},
+		{"a namespace goes along with what is in it", filesNamespace},                // digest §13, case 86
+		{"a namespace goes along from the fleet's document", filesNamespaceDocument}, // digest §13, case 86
+		{"a namespace of others, and those that are everywhere, are left alone", filesNotOurs},
+		{"a namespace that was made on the way is placed, and is given up", filesNamespacePlaced},
+		{"a namespace that was given up stays while something is in it", filesNamespaceGivenUp},
+		{"a namespace that was given up with a lost inventory", filesNamespaceForgotten}, // F33
 	} {
 		t.Run(strings.ReplaceAll(story.name, " ", "-"), func(t *testing.T) {
 			w := &filesWorld{t: t, Files: open(t), inventory: &Inventory{}}
@@ -62,6 +69,7 @@ type filesWorld struct {
 	t *testing.T
 	Files
 	inventory *Inventory
+	docs      []map[string]any // of namespaces
 	d         *dispatch.Dispatcher
 }
 
@@ -85,7 +93,7 @@ func (w *filesWorld) close() {
 // want makes works the level, waits and returns what is left.
 func (w *filesWorld) want(works ...Work) []dispatch.Outcome {
 	w.t.Helper()
-	fleet := Fleet(Works{cluster: works})
+	fleet := Fleet(Works{cluster: works}, w.docs...)
 	if err := w.d.Sync(fleet, fleet.Changed(), dispatch.SyncOptions{}); err != nil {
 		w.t.Fatalf("sync: %v", err)
 	}
@@ -127,11 +135,14 @@ func note(name, v string) map[string]any {
 	return Object("{apiVersion: v1, kind: ConfigMap, metadata: {name: " + name + ", namespace: shop}, data: {v: " + v + "}}")
 }
 
-const noteFile = "shop/configmap_a.yaml"
+const (
+	noteFile = "shop/configmap_a.yaml"
+	homeFile = "_cluster/namespace_shop.yaml" // of the namespace that it is in
+)
 
 func filesCreateUpdateNothing(w *filesWorld) {
 	w.must(apply(note("a", "red")), apply(note("b", "red")))
-	w.names(noteFile, "shop/configmap_b.yaml")
+	w.names(homeFile, noteFile, "shop/configmap_b.yaml")
 	w.has(noteFile, "v: red")
 	w.has(noteFile, `fairlead.dev/managed: "true"`)
 	before := w.Writes()
@@ -148,12 +159,14 @@ func filesNames(w *filesWorld) {
 	long := strings.Repeat("x", 250)
 	w.must(
 		apply(Object("{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: 'Shop:../read'}}")),
+		apply(Object("{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")),
 		apply(Object("{apiVersion: v1, kind: ConfigMap, metadata: {name: .git, namespace: .git}}")),
 		apply(Object("{apiVersion: v1, kind: ConfigMap, metadata: {name: "+long+"1, namespace: shop}}")),
 		apply(Object("{apiVersion: v1, kind: ConfigMap, metadata: {name: "+long+"2, namespace: shop}}")),
 	)
 	got := slices.Sorted(maps.Keys(w.Read()))
-	if len(got) != 4 || got[0] != "%2Egit/configmap_%2Egit.yaml" || got[1] != "_cluster/clusterrole.rbac.authorization.k8s.io_%53hop%3A..%2Fread.yaml" {
+	if len(got) != 6 || got[0] != "%2Egit/configmap_%2Egit.yaml" || got[1] != "_cluster/clusterrole.rbac.authorization.k8s.io_%53hop%3A..%2Fread.yaml" ||
+		got[2] != "_cluster/namespace_%2Egit.yaml" || got[3] != homeFile {
 		w.t.Fatalf("files %q", got)
 	}
 	for _, path := range got {
@@ -265,16 +278,16 @@ func filesReleaseAndBack(w *filesWorld) {
 func filesDelete(w *filesWorld) {
 	w.must(apply(note("a", "red")), apply(note("b", "red")))
 	w.must(remove(note("a", "red")), apply(note("b", "red")))
-	w.names("shop/configmap_b.yaml")
+	w.names(homeFile, "shop/configmap_b.yaml")
 	before := w.Writes()
 	w.must(remove(note("a", "red")), apply(note("b", "red")))
 	w.restart()
 	w.must(remove(note("a", "red")), apply(note("b", "red")))
 	w.wrote(before, 0)
 	w.must(remove(note("b", "red")))
-	w.names()
+	w.names(homeFile)
 	w.must(apply(note("b", "red")))
-	w.names("shop/configmap_b.yaml")
+	w.names(homeFile, "shop/configmap_b.yaml")
 }
 
 func filesProtected(w *filesWorld) {
@@ -296,7 +309,7 @@ func filesTaken(w *filesWorld) {
 	w.Put(noteFile, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: shop}\n")
 	w.restart()
 	w.must(remove(note("a", "red")))
-	w.names(noteFile)
+	w.names(homeFile, noteFile)
 }
 
 func filesHold(w *filesWorld) {
@@ -329,7 +342,7 @@ func filesLostInventory(w *filesWorld) {
 	w.must(apply(note("a", "red")), apply(note("b", "red")), apply(role))
 	w.wrote(before, 0)
 	w.must(apply(note("a", "blue")), remove(note("b", "red")), apply(role))
-	w.names("_cluster/clusterrole.rbac.authorization.k8s.io_reader.yaml", noteFile)
+	w.names("_cluster/clusterrole.rbac.authorization.k8s.io_reader.yaml", homeFile, noteFile)
 }
 
 func filesLostAcknowledgement(w *filesWorld) {
@@ -342,7 +355,7 @@ func filesLostAcknowledgement(w *filesWorld) {
 	w.restart()
 	w.must(apply(note("a", "blue")), remove(note("b", "red")))
 	w.wrote(before, 0)
-	w.names(noteFile)
+	w.names(homeFile, noteFile)
 	w.has(noteFile, "v: blue")
 }
 
@@ -360,4 +373,153 @@ func filesUnrendered(w *filesWorld) {
 		w.t.Fatalf("left: %v", left)
 	}
 	w.has(noteFile, "v: red")
+}
+
+func filesLeftOut(w *filesWorld) {
+	local := func(v string) map[string]any {
+		return Object("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: lab, annotations: {config.kubernetes.io/local-config: '" + v + "'}}}")
+	}
+	for _, v := range []string{"true", ""} {
+		left := w.want(apply(local(v)), apply(note("a", "red")))
+		if len(left) != 1 || !left[0].Final || !errors.Is(left[0].Err, dispatch.Invalid) || !strings.Contains(left[0].Err.Error(), "config.kubernetes.io/local-config") {
+			w.t.Fatalf("%q: left: %v", v, left)
+		}
+		w.names(homeFile, noteFile)
+	}
+	w.must(apply(local("false")), apply(note("a", "red")))
+	w.names("_cluster/namespace_lab.yaml", homeFile, "lab/configmap_a.yaml", noteFile)
+}
+
+const madeHome = `apiVersion: v1
+kind: Namespace
+metadata:
+  annotations:
+    argocd.argoproj.io/sync-options: Prune=false,Delete=false
+    kustomize.toolkit.fluxcd.io/prune: disabled
+    kustomize.toolkit.fluxcd.io/ssa: IfNotPresent
+  labels:
+    fairlead.dev/managed: "true"
+  name: shop
+`
+
+func (w *filesWorld) is(path, want string) {
+	w.t.Helper()
+	if got := w.Read()[path]; got != want {
+		w.t.Errorf("%s is\n%s\nwant\n%s", path, got, want)
+	}
+}
+
+// A tool applies nothing of a cluster of which one namespace is missing.
+func filesNamespace(w *filesWorld) {
+	before := w.Writes()
+	w.must(apply(note("a", "red")), apply(note("b", "red")))
+	w.is(homeFile, madeHome)
+	w.wrote(before, 1)
+	// It is nobody's, so it stays when what needed it goes, and is not made again
+	// for what comes.
+	w.must(remove(note("a", "red")), remove(note("b", "red")))
+	w.names(homeFile)
+	w.wrote(before, 2)
+	w.must(apply(note("a", "blue")))
+	w.names(homeFile, noteFile)
+	w.is(homeFile, madeHome)
+	w.wrote(before, 3)
+}
+
+func filesNamespaceDocument(w *filesWorld) {
+	w.docs = []map[string]any{Object("{apiVersion: v1, kind: Namespace, metadata: {name: shop, labels: {team: shop}, annotations: {argocd.argoproj.io/sync-options: ServerSideApply=true}}}")}
+	w.must(apply(note("a", "red")))
+	w.is(homeFile, `apiVersion: v1
+kind: Namespace
+metadata:
+  annotations:
+    argocd.argoproj.io/sync-options: Prune=false,Delete=false,ServerSideApply=true
+    fairlead.dev/binding: test
+    fairlead.dev/revision: "0000000000000000000000000000000000000000"
+    kustomize.toolkit.fluxcd.io/prune: disabled
+    kustomize.toolkit.fluxcd.io/ssa: IfNotPresent
+  labels:
+    fairlead.dev/managed: "true"
+    team: shop
+  name: shop
+`)
+}
+
+func filesNotOurs(w *filesWorld) {
+	const theirs = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"
+	w.Put(homeFile, theirs)
+	w.must(apply(note("a", "red")),
+		apply(Object("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default}}")),
+		apply(Object("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: kube-system}}")))
+	w.names(homeFile, "default/configmap_a.yaml", "kube-system/configmap_a.yaml", noteFile)
+	w.is(homeFile, theirs)
+}
+
+func filesNamespacePlaced(w *filesWorld) {
+	w.must(apply(note("a", "red")))
+	home := Object("{apiVersion: v1, kind: Namespace, metadata: {name: shop, labels: {team: shop}}}")
+	w.must(apply(note("a", "red")), apply(home))
+	w.has(homeFile, "team: shop")
+	w.has(homeFile, "fairlead.dev/digest: "+Digest(home).String())
+	if strings.Contains(w.Read()[homeFile], "toolkit") {
+		w.t.Errorf("it is applied like one that nobody placed:\n%s", w.Read()[homeFile])
+	}
+	w.must(remove(note("a", "red")), remove(home))
+	w.names()
+}
+
+// Without the namespace the tool would apply nothing any more, and it would
+// have deleted what is still wanted.
+func filesNamespaceGivenUp(w *filesWorld) {
+	home := Object("{apiVersion: v1, kind: Namespace, metadata: {name: shop, labels: {team: shop}}}")
+	const staying = `apiVersion: v1
+kind: Namespace
+metadata:
+  annotations:
+    argocd.argoproj.io/sync-options: Prune=false,Delete=false
+    fairlead.dev/binding: test
+    fairlead.dev/revision: "0000000000000000000000000000000000000000"
+    kustomize.toolkit.fluxcd.io/prune: disabled
+  labels:
+    fairlead.dev/managed: "true"
+    team: shop
+  name: shop
+`
+	w.must(apply(home), apply(note("a", "red")))
+	before := w.Writes()
+	w.must(remove(home), apply(note("a", "red")))
+	w.is(homeFile, staying)
+	w.wrote(before, 1)
+	if len(w.inventory.Entries(cluster)) != 1 {
+		w.t.Error("it is still in the inventory")
+	}
+	w.must(remove(home), apply(note("a", "blue")))
+	w.is(homeFile, staying)
+	w.wrote(before, 2)
+
+	// What was let go, and what others put there, are something, too.
+	w.must(apply(home), apply(note("a", "blue")))
+	w.must(remove(home), let(note("a", "blue")))
+	w.is(homeFile, staying)
+	lab := Object("{apiVersion: v1, kind: Namespace, metadata: {name: lab}}")
+	w.must(apply(lab))
+	w.Put("lab/theirs.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: theirs, namespace: lab}\n")
+	w.must(remove(lab))
+	w.has("_cluster/namespace_lab.yaml", "kustomize.toolkit.fluxcd.io/prune: disabled")
+}
+
+// The namespace was given up, and was made anew for what came later.
+func filesNamespaceForgotten(w *filesWorld) {
+	home := Object("{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")
+	w.must(apply(home))
+	w.must(remove(home))
+	w.names()
+	w.must(remove(home), apply(note("a", "red")))
+	w.is(homeFile, madeHome)
+	before := w.Writes()
+	w.inventory = &Inventory{}
+	w.restart()
+	w.must(remove(home), apply(note("a", "red")))
+	w.is(homeFile, madeHome)
+	w.wrote(before, 0)
 }
