@@ -66,8 +66,6 @@ type step struct {
 	emptyUnits []string
 }
 
-type absences = ordered.Map[*Absence]
-
 func newStep(prev *State, c Commit) *step {
 	return &step{commit: c, prev: prev, next: *prev, dirty: map[string]bool{}, kept: map[string]bool{}, fresh: map[string]bool{}, gone: map[Place]bool{}}
 }
@@ -460,23 +458,19 @@ func (st *step) keeps(old *Binding) bool {
 // lets go of it leaves its last brakes (fold rule 12).
 func (st *step) attachedKeeps(old *Binding, t *Template) bool {
 	keep := st.kept[old.Key()]
-	var claimer, last *Policy
+	var claimer *Policy
+	went := false
 	if old.Claim != nil {
-		claimer = st.next.Snapshot.Policies.At(old.Claim.Key())
-		last = st.prev.snapshot().Policies.At(old.Claim.Key())
+		claimer = st.prev.snapshot().Policies.At(old.Claim.Key())
+		went = st.next.Snapshot.Policies.At(old.Claim.Key()) == nil
 	}
-	switch now := st.next.Snapshot.Templates.At(old.Key()); {
-	case old.Claim != nil && claimer == nil: // it went, too
-		claimer = last
-	case now == nil && t != nil:
+	now := st.next.Snapshot.Templates.At(old.Key())
+	if t := cmp.Or(now, t); t != nil && (now != nil || !went) {
 		v := st.claim(old, t)
-		if st.activates(v) {
+		if now == nil && st.activates(v) {
 			return brakesOf(v.policy).Keeps()
 		}
-		claimer = v.policy
-	case now != nil && old.Claim != nil:
-		v := st.claim(old, now)
-		claimer = cmp.Or(v.policy, v.winner, last)
+		claimer = cmp.Or(v.policy, claimer)
 	}
 	keep = keep || claimer != nil && brakesOf(claimer).Keeps()
 	for owner := range st.owners(old.ID) {

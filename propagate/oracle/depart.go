@@ -74,6 +74,9 @@ func (st *step) preserves(key string, last bool) bool {
 		return b.Brakes.Preserve
 	}
 	preserve, asked := b.Brakes.Preserve, b.Claim != ""
+	if was := st.old.Bindings[key]; b.Claim == "" && was != nil && !was.Own && was.Claim != "" {
+		preserve, asked = was.Brakes.Preserve, true // it lets go, and its last ones stay
+	}
 	for owner, was := range st.old.Bindings {
 		now := st.next.Bindings[owner]
 		if now == nil {
@@ -125,7 +128,11 @@ func (st *step) guard() (string, bool) {
 				continue
 			}
 			all = append(all, deletion{key, c})
-			lost[key]++
+			if st.old.work(key, c) != nil {
+				lost[key]++
+			} else {
+				counted++ // its cluster came back: that is no move
+			}
 			if strings.Contains(key, "/Namespace./") || strings.Contains(key, "/CustomResourceDefinition.") {
 				tooMuch = true
 			}

@@ -78,7 +78,7 @@ func (st *step) send(key string, b *Binding, needs map[string][]need) {
 	for c, n := range b.Targets {
 		clusters[c] = n
 	}
-	preserve, overwrite := st.merged(key, b, needs)
+	preserve, overwrite := st.merged(b, needs)
 	for _, c := range sorted(clusters) {
 		w := &Work{Preserve: preserve, Overwrite: overwrite}
 		w.Held = b.holds(c, needs[c])
@@ -134,7 +134,7 @@ func (b *Binding) holds(cluster string, needs []need) bool {
 
 // merged is whether a binding's objects are preserved and overwrite others. A
 // template that only owners place has what any of them has (decision 17).
-func (st *step) merged(key string, b *Binding, needs map[string][]need) (preserve, overwrite bool) {
+func (st *step) merged(b *Binding, needs map[string][]need) (preserve, overwrite bool) {
 	if b.Own {
 		return b.Brakes.Preserve, b.policy.overwrite
 	}
@@ -178,7 +178,7 @@ func (st *step) linger(needs map[string]map[string][]need) {
 			}
 		}
 		if len(rest.Works) > 0 {
-			preserve, _ := st.merged(key, rest, needs[key])
+			preserve, _ := st.merged(rest, needs[key])
 			for _, w := range rest.Works {
 				w.Preserve = preserve
 			}
