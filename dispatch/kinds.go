@@ -148,7 +148,7 @@ func (k *kinds) read(ctx context.Context, gv schema.GroupVersion) (map[string]en
 		return nil, err
 	}
 	if status == http.StatusNotFound {
-		return nil, k.confirmAbsent(ctx, gv)
+		return nil, k.confirmAbsent(ctx)
 	}
 	var list metav1.APIResourceList
 	if status != http.StatusOK || json.Unmarshal(body, &list) != nil || list.Kind != "APIResourceList" {
@@ -165,7 +165,7 @@ func (k *kinds) read(ctx context.Context, gv schema.GroupVersion) (map[string]en
 
 // confirmAbsent asks for the list of groups: a proxy that answers 404 to
 // everything is not a member without the kind.
-func (k *kinds) confirmAbsent(ctx context.Context, gv schema.GroupVersion) error {
+func (k *kinds) confirmAbsent(ctx context.Context) error {
 	status, body, err := k.ask(ctx, "/apis")
 	if err != nil {
 		return err

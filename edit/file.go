@@ -243,12 +243,12 @@ func (p *part) readNodes() (*yamlv3.Node, error) {
 	var n, more yamlv3.Node
 	d := yamlv3.NewDecoder(bytes.NewReader(text))
 	switch err := d.Decode(&n); {
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", p.name, err)
 	}
-	if d.Decode(&more) != io.EOF {
+	if err := d.Decode(&more); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s:%d: there is text behind the end of the document", p.name, p.first)
 	}
 	p.starts = lineStarts(p.text)
@@ -281,8 +281,8 @@ func (p *part) readValue() (any, error) {
 func (p *part) line(n *yamlv3.Node) int { return p.first + n.Line - 1 }
 
 // wrong is a refusal that names the place.
-func (p *part) wrong(n *yamlv3.Node, path []string, format string, args ...any) error {
-	return fmt.Errorf("%s:%d: %s %s", p.name, p.line(n), strings.Join(path, "."), fmt.Sprintf(format, args...))
+func (p *part) wrong(n *yamlv3.Node, path []string, why string) error {
+	return fmt.Errorf("%s:%d: %s %s", p.name, p.line(n), strings.Join(path, "."), why)
 }
 
 // cut replaces text[from:to] of a document.

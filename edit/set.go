@@ -431,7 +431,7 @@ func (w *walk) insertFlow(n *yamlv3.Node, key string, v any) ([]cut, error) {
 			return []cut{{open, shut, w.flow(v)}}, nil
 		}
 		lead := w.leadOfLine(n)
-		if unit := w.indentUnit(n); w.json && unit != "" {
+		if unit := w.indentUnit(); w.json && unit != "" {
 			next := w.newline + lead + unit
 			return []cut{{open, shut, next + w.scalar(key) + w.colon + w.pretty(v, lead+unit, unit) + w.newline + lead}}, nil
 		}
@@ -502,9 +502,9 @@ func (w *walk) leadOfLine(n *yamlv3.Node) string {
 	return string(line[:len(line)-len(strings.TrimLeft(string(line), " \t"))])
 }
 
-// indentUnit is how far entries are indented in the collections around n that
+// indentUnit is how far entries are indented in the collections around that
 // have each entry on a line of its own; "" when there is none.
-func (w *walk) indentUnit(n *yamlv3.Node) string {
+func (w *walk) indentUnit() string {
 	for i := len(w.nodes) - 1; i > 0; i-- {
 		parent := w.nodes[i-1]
 		if w.begin(parent) < w.begin(parent.Content[0]) && parent.Content[0].Line > parent.Line {

@@ -43,7 +43,6 @@ var (
 type Checkpoint struct {
 	file string
 	db   *bbolt.DB
-	mu   sync.Mutex
 	kept propagate.State // what the file holds
 }
 

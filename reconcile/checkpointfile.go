@@ -167,7 +167,7 @@ func migrate(tx *bbolt.Tx) error {
 		Format int `json:"format"`
 	}
 	if err := unseal(raw, &h); err != nil {
-		return nil // Load tells, and the history is folded again
+		return nil //nolint:nilerr // Load tells, and the history is folded again
 	}
 	if h.Format > format {
 		return fmt.Errorf("its format is %d, and this version knows %d: it was written by a later fairlead; use that, or another --state", h.Format, format)
@@ -180,7 +180,7 @@ func migrate(tx *bbolt.Tx) error {
 func sealAll(tx *bbolt.Tx) error {
 	var h map[string]any
 	if err := json.Unmarshal(tx.Bucket(bucketMeta).Get(keyHead), &h); err != nil {
-		return nil
+		return nil //nolint:nilerr // Load tells, and the history is folded again
 	}
 	h["format"], h["engine"] = 2, fmt.Sprint(h["engine"])
 	raw, err := seal(h)

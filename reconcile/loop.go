@@ -456,7 +456,7 @@ func changedKeys(before, after *propagate.State) map[string][]propagate.ID {
 		for id := range ids {
 			sorted[cluster] = append(sorted[cluster], id)
 		}
-		slices.SortFunc(sorted[cluster], func(a, b propagate.ID) int { return compare(a, b) })
+		slices.SortFunc(sorted[cluster], compare)
 	}
 	return sorted
 }

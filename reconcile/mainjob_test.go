@@ -162,7 +162,6 @@ func withoutMarks(o *unstructured.Unstructured) *unstructured.Unstructured {
 // adopts it.
 func foreignObjects(t *testing.T, w *world) {
 	t.Helper()
-	const notice = "policies/shared.yaml"
 	create(t, w, "us-1", "theirs", map[string]any{"owner": "kubectl", "extra": "kept by nobody"})
 	template := "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: theirs\n  namespace: shop\ndata:\n  owner: fleet\n"
 	policy := "apiVersion: policy.karmada.io/v1alpha1\nkind: PropagationPolicy\nmetadata: {name: theirs, namespace: shop}\nspec:\n  resourceSelectors: [{apiVersion: v1, kind: ConfigMap, name: theirs}]\n"

@@ -199,7 +199,7 @@ func (p part) behind(file string) []propagate.Problem {
 	if err == nil {
 		err = d.Decode(&n)
 	}
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return nil
 	}
 	at := p.first + p.leading()

@@ -261,8 +261,7 @@ func (n *next) renderReaders(changed string) {
 // renderFile renders a changed file that is a unit itself.
 func (n *next) renderFile(name string) {
 	had := n.prev.units.At(name) != nil
-	switch {
-	case n.done(name) || !isManifest(name) || isKustomizationFile(name) || n.layout.owned(name) || n.layout.skipped(name):
+	if n.done(name) || !isManifest(name) || isKustomizationFile(name) || n.layout.owned(name) || n.layout.skipped(name) {
 		return
 	}
 	switch stateOf(n.fsys, name) {

@@ -121,10 +121,7 @@ func TestHistoryAgreesWithGit(t *testing.T) {
 		pick := rapid.SampledFrom(hashes)
 		a, b := pick.Draw(rt, "a"), pick.Draw(rt, "b")
 
-		var want []string
-		for _, line := range strings.Fields(g.Git("log", "--format=%H", "--first-parent", "--reverse", b)) {
-			want = append(want, line)
-		}
+		want := strings.Fields(g.Git("log", "--format=%H", "--first-parent", "--reverse", b))
 		history, err := r.History("", b)
 		if err != nil {
 			rt.Fatal(err)

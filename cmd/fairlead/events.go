@@ -130,7 +130,7 @@ func (f *eventsFlags) recordDir() (string, error) {
 	}
 	dir, err := reconcile.DefaultStateDir(reconcile.Origin{Repo: repo, Ref: f.ref, Path: f.path})
 	if err != nil {
-		return "", nil // no home, so no run can have kept anything there
+		return "", nil //nolint:nilerr // no home, so no run can have kept anything there
 	}
 	if _, err := os.Stat(filepath.Join(dir, "checkpoint.db")); errors.Is(err, fs.ErrNotExist) && !f.watch {
 		return "", nil

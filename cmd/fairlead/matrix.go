@@ -134,7 +134,7 @@ func (v *statusView) orders() (orders [][][]string) {
 
 func indexOf(orders [][][]string, waves [][]string) int {
 	return slices.IndexFunc(orders, func(o [][]string) bool {
-		return slices.EqualFunc(o, waves, func(a, b []string) bool { return slices.Equal(a, b) })
+		return slices.EqualFunc(o, waves, slices.Equal)
 	})
 }
 

@@ -152,10 +152,8 @@ func (v *statusView) look(ctx context.Context) (text, notes []byte, err error) {
 	v.unclear(&stderr)
 	switch rows := v.rows(); {
 	case v.flags.output != "table":
-		var l list
-		if l, err = v.collected(rows, &stderr); err == nil {
-			err = l.print(&out, v.flags.output, false)
-		}
+		l := v.collected(rows, &stderr)
+		err = l.print(&out, v.flags.output, false)
 	case len(rows) == 0:
 		fmt.Fprintf(&stderr, "No templates found at %s.\n", v.described())
 	default:
@@ -183,10 +181,10 @@ func (v *statusView) again(cmd *cobra.Command) error {
 			return err
 		}
 		text, notes, err := v.look(ctx)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
+		switch {
+		case ctx.Err() != nil:
+			return nil //nolint:nilerr // it was told to end
+		case err != nil:
 			return err
 		}
 		if now := slices.Concat(text, notes); last == nil || !bytes.Equal(now, last) {
@@ -233,7 +231,7 @@ func (o *outlook) unclear(stderr io.Writer) {
 
 // collected are the bindings with the status of their copies, and what the
 // copies add up to.
-func (v *statusView) collected(rows []statusRow, stderr io.Writer) (list, error) {
+func (v *statusView) collected(rows []statusRow, stderr io.Writer) list {
 	var found list
 	for _, r := range rows {
 		if r.binding == nil {
@@ -249,5 +247,5 @@ func (v *statusView) collected(rows []statusRow, stderr io.Writer) (list, error)
 			found.items = append(found.items, item{object: sum})
 		}
 	}
-	return found, nil
+	return found
 }

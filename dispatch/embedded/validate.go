@@ -24,7 +24,7 @@ func validate(k *kind, now, was *unstructured.Unstructured, exists bool) error {
 	case name == "":
 		errs = append(errs, field.Required(meta.Child("name"), "name or generateName is required"))
 	case k.Group == "rbac.authorization.k8s.io":
-		for _, message := range path.ValidatePathSegmentName(name, false) {
+		for _, message := range path.IsValidPathSegmentName(name) {
 			errs = append(errs, field.Invalid(meta.Child("name"), name, message))
 		}
 	case k.Kind == "Service" && k.Group == "":

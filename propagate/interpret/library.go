@@ -209,7 +209,7 @@ func (r *run) base() []entry {
 		{"unpack", func(l *lua.LState) int {
 			t := l.CheckTable(1)
 			from := r.optInt(2, 1)
-			to := from - 1
+			var to int
 			if l.Get(3) == lua.LNil {
 				to = r.length(t)
 			} else {

@@ -63,7 +63,7 @@ func compile(function, source string) (proto *lua.FunctionProto, literals map[st
 		hidden.Names = append(hidden.Names, e.name)
 	}
 	if proto, err = lua.Compile(append([]ast.Stmt{hidden}, chunk...), function); err != nil {
-		return nil, nil, fmt.Errorf("%s: %s", function, err)
+		return nil, nil, fmt.Errorf("%s: %w", function, err)
 	}
 	return proto, w.literals, nil
 }
