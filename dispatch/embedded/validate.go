@@ -7,7 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -24,7 +24,7 @@ func validate(k *kind, now, was *unstructured.Unstructured, exists bool) error {
 	case name == "":
 		errs = append(errs, field.Required(meta.Child("name"), "name or generateName is required"))
 	case k.Group == "rbac.authorization.k8s.io":
-		for _, message := range path.IsValidPathSegmentName(name) {
+		for _, message := range content.IsPathSegmentName(name) {
 			errs = append(errs, field.Invalid(meta.Child("name"), name, message))
 		}
 	case k.Kind == "Service" && k.Group == "":
