@@ -4,6 +4,8 @@ package dispatch
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -166,8 +168,21 @@ func unreachable(err error) *Error {
 	if u := (*url.Error)(nil); errors.As(err, &u) {
 		err = u.Err
 	}
+	if c := (*tls.CertificateVerificationError)(nil); errors.As(err, &c) {
+		return &Error{Reason: Unreachable, Err: uncertified(c)}
+	}
 	if o := (*net.OpError)(nil); errors.As(err, &o) && o.Addr != nil {
 		err = fmt.Errorf("%s %s: %w", o.Op, o.Addr, o.Err)
 	}
 	return &Error{Reason: Unreachable, Err: err, silent: true}
+}
+
+// uncertified says why a certificate is not accepted, without the time of day.
+func uncertified(err *tls.CertificateVerificationError) error {
+	c := x509.CertificateInvalidError{}
+	if !errors.As(err, &c) || c.Reason != x509.Expired || c.Cert == nil {
+		return err
+	}
+	return fmt.Errorf("its certificate is valid from %s to %s, and by our clock that is not now",
+		c.Cert.NotBefore.UTC().Format(time.RFC3339), c.Cert.NotAfter.UTC().Format(time.RFC3339))
 }

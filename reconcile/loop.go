@@ -50,8 +50,11 @@ type Options struct {
 	Members func(*propagate.Cluster) (dispatch.Member, error)
 	// Report is told what happens, from many goroutines.
 	Report func(Line)
-	// Now is the time; default time.Now.
+	// Now is the time of day; default time.Now.
 	Now func() time.Time
+	// Elapsed is how much time has passed since some moment, whatever becomes of
+	// the time of day; the default is of the machine's monotonic clock.
+	Elapsed func() time.Duration
 	// At is called between the steps of the loop, by their name. Tests end
 	// the process there.
 	At func(step string)
@@ -104,6 +107,7 @@ type Loop struct {
 	met        map[string]time.Time // when Members was asked for a cluster last
 	unreached  map[string]error     // clusters that Members has no way to reach
 	ready      map[string]readiness
+	moments    moments
 	looking    <-chan sighting // what a look under way will find; nil without one
 
 	telling  sync.Mutex
@@ -127,6 +131,10 @@ func Open(ctx context.Context, opt Options) (*Loop, error) {
 	}
 	if opt.Now == nil {
 		opt.Now = time.Now
+	}
+	if opt.Elapsed == nil {
+		began := opt.Now()
+		opt.Elapsed = func() time.Duration { return opt.Now().Sub(began) }
 	}
 	if opt.At == nil {
 		opt.At = func(string) {}
@@ -160,6 +168,7 @@ func Open(ctx context.Context, opt Options) (*Loop, error) {
 		l.checkpoint.Close()
 		return nil, err
 	}
+	l.moments = newMoments(opt.Now(), opt.Elapsed, &l.state)
 	l.dispatcher = dispatch.New(l.checkpoint.Inventory(), dispatch.Options{Log: l.acted, Watch: opt.Watch && !opt.DryRun, Sweep: opt.Sweep, Backoff: opt.Backoff})
 	l.keepEvents()
 	return l, nil

@@ -45,7 +45,7 @@ func (l *Loop) observe(ctx context.Context, wait bool) error {
 	}
 	l.looking = nil
 	next := propagate.Observe(l.state, propagate.Observations{
-		At:     l.opt.Now().Unix(),
+		At:     l.moments.now(),
 		Ready:  l.steady(found.ready),
 		Health: found.health,
 		Gone:   l.confirmed(),
@@ -143,7 +143,7 @@ func condition(ready bool, err error) metav1.ConditionStatus {
 // steady are the clusters that have been as they are for long enough: one
 // that comes and goes is believed neither way. The first look is believed.
 func (l *Loop) steady(ready map[string]metav1.ConditionStatus) map[string]metav1.ConditionStatus {
-	now, believed := l.opt.Now(), map[string]metav1.ConditionStatus{}
+	now, believed := l.opt.Elapsed(), map[string]metav1.ConditionStatus{}
 	for cluster, status := range ready {
 		if status == "" {
 			continue
@@ -153,17 +153,17 @@ func (l *Loop) steady(ready map[string]metav1.ConditionStatus) map[string]metav1
 			was = readiness{status, now}
 			l.ready[cluster] = was
 		}
-		if !seen && status == metav1.ConditionTrue || now.Sub(was.since) >= l.opt.Steady {
+		if !seen && status == metav1.ConditionTrue || now-was.since >= l.opt.Steady {
 			believed[cluster] = status
 		}
 	}
 	return believed
 }
 
-// readiness is how a cluster was seen, and since when.
+// readiness is how a cluster was seen, and since when, as Elapsed counts.
 type readiness struct {
 	status metav1.ConditionStatus
-	since  time.Time
+	since  time.Duration
 }
 
 // confirmed are the objects that others wait for, and that are gone.

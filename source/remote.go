@@ -3,12 +3,14 @@
 package source
 
 import (
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing/transport"
 )
@@ -127,6 +129,7 @@ func redact(address string) string { return userInfo.ReplaceAllString(address, "
 // fault is what went wrong with a remote, free of secrets: an error of a
 // transport may quote the address it was given.
 func (r *remote) fault(err error) error {
+	invalid := x509.CertificateInvalidError{}
 	switch {
 	case err == nil:
 		return nil
@@ -136,6 +139,10 @@ func (r *remote) fault(err error) error {
 		err = errors.New("the server refuses these credentials")
 	case errors.Is(err, transport.ErrEmptyRemoteRepository):
 		err = errors.New("the repository is empty")
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired && invalid.Cert != nil:
+		// The words of the library hold the time of day, and are new each time.
+		err = fmt.Errorf("its certificate is valid from %s to %s, and by our clock that is not now",
+			invalid.Cert.NotBefore.UTC().Format(time.RFC3339), invalid.Cert.NotAfter.UTC().Format(time.RFC3339))
 	}
 	return fmt.Errorf("%s: %w", r, err)
 }
