@@ -77,9 +77,10 @@ func (l *lane) look(m Member, ref Ref) (*Found, error) {
 	if l.round == nil {
 		l.round = newRound(l.jobs)
 	}
-	r := l.round
+	r, fleet := l.round, l.fleet
 	j := l.jobs[ref.ID()]
 	l.mu.Unlock()
+	wanted := func(id propagate.ID) bool { return fleet.Desire(l.cluster, id).Verb != Leave }
 	if j == nil || j.failures > 0 {
 		return m.Get(l.d.ctx, ref)
 	}
@@ -87,7 +88,7 @@ func (l *lane) look(m Member, ref Ref) (*Found, error) {
 	look := r.at(p)
 	look.once.Do(func() {
 		if r.expect[placeOf(ref.ID())] != 1 {
-			look.found, look.err = l.list(m, p)
+			look.found, look.err = l.list(m, p, wanted)
 			return
 		}
 		// A list for one is a get.
@@ -103,13 +104,17 @@ func (l *lane) look(m Member, ref Ref) (*Found, error) {
 	return look.found[ref.ID()], nil
 }
 
-func (l *lane) list(m Member, p place) (map[propagate.ID]*Found, error) {
+// list returns what stands at a place, as far as the fleet wants or wanted
+// anything of that name: a member may hold many times as much of others.
+func (l *lane) list(m Member, p place, wanted func(propagate.ID) bool) (map[propagate.ID]*Found, error) {
 	out := map[propagate.ID]*Found{}
 	for found, err := range m.List(l.d.ctx, p.GroupVersionKind, p.namespace) {
 		if err != nil {
 			return nil, err
 		}
-		out[found.ID] = trimmed(found)
+		if wanted(found.ID) {
+			out[found.ID] = trimmed(found)
+		}
 	}
 	return out, nil
 }
@@ -139,7 +144,7 @@ func (l *lane) readMarks(m Member, fleet Fleet) (map[propagate.ID]Entry, *round,
 		p := place{refTo(id, want.APIVersion).GroupVersionKind, id.Namespace}
 		places[p] = append(places[p], id)
 	}
-	lists, err := l.listAll(m, slices.Collect(maps.Keys(places)))
+	lists, err := l.listAll(m, fleet, slices.Collect(maps.Keys(places)))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -160,12 +165,13 @@ func (l *lane) readMarks(m Member, fleet Fleet) (map[propagate.ID]Entry, *round,
 
 // listAll lists places, without those of kinds that the member does not serve.
 // One request tries the water, then as many go at once as the member may have.
-func (l *lane) listAll(m Member, places []place) (map[place]map[propagate.ID]*Found, error) {
+func (l *lane) listAll(m Member, fleet Fleet, places []place) (map[place]map[propagate.ID]*Found, error) {
 	var (
 		mu      sync.Mutex
 		lists   = map[place]map[propagate.ID]*Found{}
 		failure error
 	)
+	wanted := func(id propagate.ID) bool { return fleet.Desire(l.cluster, id).Verb != Leave }
 	list := func(p place) {
 		mu.Lock()
 		failed := failure != nil
@@ -173,7 +179,7 @@ func (l *lane) listAll(m Member, places []place) (map[place]map[propagate.ID]*Fo
 		if failed {
 			return
 		}
-		found, err := l.list(m, p)
+		found, err := l.list(m, p, wanted)
 		mu.Lock()
 		defer mu.Unlock()
 		switch {

@@ -21,9 +21,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
+var errTooLarge = fmt.Errorf("an answer is larger than %d MiB", maxAnswer>>20)
+
 const (
 	requestTimeout = 30 * time.Second
 	pageSize       = "500"
+	// smallPage is for objects of which a page would be larger than maxAnswer:
+	// as large as one can be, so many are not.
+	smallPage = "20"
 	// A member is not trusted with our memory, nor with our time.
 	maxAnswer = 64 << 20
 	maxPages  = 10_000
@@ -133,7 +138,7 @@ func (p *push) send(ctx context.Context, r request) (answer, error) {
 		return answer{}, unreachable(err)
 	}
 	if body.Len() > maxAnswer {
-		return answer{}, &Error{Reason: Unreachable, Err: fmt.Errorf("an answer is larger than %d MiB", maxAnswer>>20)}
+		return answer{}, &Error{Reason: Unreachable, Err: errTooLarge}
 	}
 	return answer{resp.StatusCode, resp.Header, body.Bytes()}, nil
 }
@@ -355,9 +360,9 @@ func (p *push) List(ctx context.Context, gvk schema.GroupVersionKind, namespace 
 			return
 		}
 		path := e.path(gvk.GroupVersion(), namespace, "")
-		next := ""
+		next, size := "", pageSize
 		for range maxPages {
-			query := url.Values{"limit": {pageSize}}
+			query := url.Values{"limit": {size}}
 			if next != "" {
 				query.Set("continue", next)
 			}
@@ -365,6 +370,10 @@ func (p *push) List(ctx context.Context, gvk schema.GroupVersionKind, namespace 
 			if errors.Is(err, expired) && next != "" {
 				// What was yielded is yielded again; the caller keeps the last.
 				next = ""
+				continue
+			}
+			if errors.Is(err, errTooLarge) && size == pageSize {
+				size = smallPage
 				continue
 			}
 			if err != nil {

@@ -122,6 +122,29 @@ func TestListBeginsAgain(t *testing.T) {
 	}
 }
 
+// A page of objects that are as large as they can be is too large for an answer,
+// and no reason to see none of them.
+func TestListOfLargeObjects(t *testing.T) {
+	m := hostile(t, func(r *http.Request) (*http.Response, error) {
+		if r.URL.Query().Get("limit") != "20" {
+			a := answer(r, http.StatusOK, "")
+			a.Body, a.ContentLength = io.NopCloser(endless{}), -1
+			return a, nil
+		}
+		return answer(r, http.StatusOK, `{"kind":"PartialObjectMetadataList","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"namespace":"default","name":"a","uid":"a"}}]}`), nil
+	})
+	n := 0
+	for found, err := range m.List(context.Background(), configMaps, "default") {
+		if err != nil || found.ID.Name != "a" {
+			t.Fatal(found, err)
+		}
+		n++
+	}
+	if n != 1 {
+		t.Errorf("%d objects", n)
+	}
+}
+
 // T50: what our credentials may not do is told for that object, seldom tried,
 // and keeps no other waiting; when it is granted it is done.
 func TestForbiddenIsOfOneObject(t *testing.T) {
