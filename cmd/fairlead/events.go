@@ -22,10 +22,9 @@ import (
 )
 
 type eventsFlags struct {
-	lookFlags
-	output, namespace, of, state string
-	clusters                     []string
-	git, watch                   bool
+	objectFlags
+	of, state  string
+	git, watch bool
 }
 
 func newEvents() *cobra.Command {
@@ -48,8 +47,7 @@ happen.`,
 		Args: mustNotHaveArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.events(cmd) },
 	}
-	f.bind(cmd.Flags())
-	bindObject(cmd, &f.output, &f.namespace, &f.clusters, "text, json")
+	f.bindObject(cmd)
 	flags := cmd.Flags()
 	flags.Lookup("since").Usage = "only what happened after this commit; the fold begins where it always does"
 	flags.StringVar(&f.of, "for", "", "only what is about this object, as KIND/NAME")

@@ -15,14 +15,8 @@ import (
 	"github.com/fairlead/fairlead/propagate"
 )
 
-type historyFlags struct {
-	lookFlags
-	output, namespace string
-	clusters          []string
-}
-
 func newHistory() *cobra.Command {
-	var f historyFlags
+	var f objectFlags
 	cmd := &cobra.Command{
 		Use:   "history KIND/NAME [-c CLUSTER]",
 		Short: "Show what reached the clusters of a template, from which commit",
@@ -37,37 +31,13 @@ not in the fleet any more.`,
 		Args: arguments(cobra.RangeArgs(1, 2)),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.history(cmd, args) },
 	}
-	f.bind(cmd.Flags())
-	bindObject(cmd, &f.output, &f.namespace, &f.clusters, "text, json")
+	f.bindObject(cmd)
 	return cmd
 }
 
-func (f *historyFlags) history(cmd *cobra.Command, args []string) error {
-	if err := checkOutput(f.output, "text", "json"); err != nil {
-		return err
-	}
-	asked, err := parseResource(args, f.namespace)
+func (f *objectFlags) history(cmd *cobra.Command, args []string) error {
+	t, _, id, head, err := f.followed(cmd, args)
 	if err != nil {
-		return err
-	}
-	l, err := f.open(cmd.Context())
-	if err != nil {
-		return err
-	}
-	head, err := l.resolve(f.ref)
-	if err != nil {
-		return err
-	}
-	t, state, err := l.follow(head, asked)
-	if err != nil {
-		return err
-	}
-	warn(cmd.ErrOrStderr(), &state)
-	id, err := t.found(&state)
-	if err != nil {
-		return err
-	}
-	if err := t.checkClusters(f.clusters); err != nil {
 		return err
 	}
 	r := newHistoryReport(t, id, head, f.clusters)

@@ -12,14 +12,15 @@ import (
 	"github.com/fairlead/fairlead/propagate"
 )
 
-type whyFlags struct {
+// objectFlags are of commands that are about one object.
+type objectFlags struct {
 	lookFlags
 	output, namespace string
 	clusters          []string
 }
 
 func newWhy() *cobra.Command {
-	var f whyFlags
+	var f objectFlags
 	cmd := &cobra.Command{
 		Use:   "why KIND/NAME [-c CLUSTER]",
 		Short: "Say why a template is on a cluster, held, or not there",
@@ -37,47 +38,50 @@ the template does not go to say why.`,
 		Args: arguments(cobra.RangeArgs(1, 2)),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.why(cmd, args) },
 	}
-	f.bind(cmd.Flags())
-	bindObject(cmd, &f.output, &f.namespace, &f.clusters, "text, json")
+	f.bindObject(cmd)
 	return cmd
 }
 
-// bindObject binds the flags of commands that are about one object.
-func bindObject(cmd *cobra.Command, output, namespace *string, clusters *[]string, outputs string) {
-	cmd.Flags().StringVarP(output, "output", "o", "text", outputs)
-	cmd.Flags().StringVarP(namespace, "namespace", "n", "", "namespace of the object (default: any that has it)")
-	cmd.Flags().StringSliceVarP(clusters, "cluster", "c", nil, "only these clusters")
+func (f *objectFlags) bindObject(cmd *cobra.Command) {
+	f.bind(cmd.Flags())
+	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json")
+	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "namespace of the object (default: any that has it)")
+	cmd.Flags().StringSliceVarP(&f.clusters, "cluster", "c", nil, "only these clusters")
 }
 
-func (f *whyFlags) why(cmd *cobra.Command, args []string) error {
-	if err := checkOutput(f.output, "text", "json"); err != nil {
-		return err
+// followed is the trail of the one object that was asked for, up to head.
+func (f *objectFlags) followed(cmd *cobra.Command, args []string) (t *trail, state propagate.State, id propagate.ID, head string, err error) {
+	if err = checkOutput(f.output, "text", "json"); err != nil {
+		return
 	}
 	asked, err := parseResource(args, f.namespace)
 	if err != nil {
-		return err
+		return
 	}
 	l, err := f.open(cmd.Context())
 	if err != nil {
-		return err
+		return
 	}
-	head, err := l.resolve(f.ref)
-	if err != nil {
-		return err
+	if head, err = l.resolve(f.ref); err != nil {
+		return
 	}
-	t, state, err := l.follow(head, asked)
-	if err != nil {
-		return err
+	if t, state, err = l.follow(head, asked); err != nil {
+		return
 	}
 	warn(cmd.ErrOrStderr(), &state)
-	id, err := t.found(&state)
+	if id, err = t.found(&state); err != nil {
+		return
+	}
+	err = t.checkClusters(f.clusters)
+	return
+}
+
+func (f *objectFlags) why(cmd *cobra.Command, args []string) error {
+	t, state, id, head, err := f.followed(cmd, args)
 	if err != nil {
 		return err
 	}
 	if err := t.mustBeThere(&state, id); err != nil {
-		return err
-	}
-	if err := t.checkClusters(f.clusters); err != nil {
 		return err
 	}
 	r := newWhyReport(t, &state, id, head, f.clusters)
