@@ -469,17 +469,26 @@ func (s *State) brakeLinks(b *Binding, w *Work) []Link {
 	return links
 }
 
-// blockedLink names the rule that fails, which the message begins with.
+// blockedLink names the rule that fails.
 func (s *State) blockedLink(w *Work) Link {
 	l := Link{Step: LinkBlocked, Text: w.Blocked}
+	if r, why := s.failing(w); r != nil {
+		l.Text, l.Document, l.Origin = fmt.Sprintf("%s fails: %s", r.Override, why), r.Override.id(), r.Origin
+	}
+	return l
+}
+
+// failing is the rule that blocks a work, which the message begins with, and
+// why; nil when it is a script.
+func (s *State) failing(w *Work) (rule *Rule, why string) {
 	for o := range s.snapshot().Overrides.Values() {
 		for _, r := range o.rules {
-			if why, ok := strings.CutPrefix(w.Blocked, r.where()+": "); ok {
-				l.Text, l.Document, l.Origin = fmt.Sprintf("%s fails: %s", r.Override, why), o.Ref.id(), r.Origin
+			if rest, ok := strings.CutPrefix(w.Blocked, r.where()+": "); ok {
+				rule, why = r, rest
 			}
 		}
 	}
-	return l
+	return rule, why
 }
 
 func (s *State) evictionLink(e *Eviction, text string) Link {

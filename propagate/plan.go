@@ -323,7 +323,7 @@ func (p *planner) stays(before, after *Binding, was, is *Work) {
 		if runs == nil {
 			c.Action = ActionCreate
 		}
-		c.Because = append(c.Because, Because{Code: "override"})
+		c.Because = append(c.Because, p.whyBlocked(is))
 		p.find(FindingOverrideFailed, LevelError, after, is.Cluster, Origin{}, "%s on %s: %s", after.ID, is.Cluster, is.Blocked)
 	case is.Held && after.attached():
 		c.Disposition = Held // with its owners
@@ -462,6 +462,15 @@ func interpreted(before, after *Binding, was, is *Work) *script {
 		return after.answers.script
 	}
 	return nil
+}
+
+// whyBlocked points at the rule that fails.
+func (p *planner) whyBlocked(is *Work) Because {
+	why := Because{Code: "override"}
+	if r, _ := p.head.failing(is); r != nil {
+		why.Origin = r.Origin
+	}
+	return why
 }
 
 // whyOverridden points at the rules that are new, and at those that are gone.
