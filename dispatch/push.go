@@ -12,6 +12,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -225,17 +226,32 @@ func decodeAs[T any](p *push, ref Ref, a answer) (*T, error) {
 }
 
 func (p *push) Apply(ctx context.Context, manifest map[string]any, opt ApplyOptions) (Applied, error) {
+	applied, shared, err := p.apply(ctx, manifest, opt)
+	if err != nil || !shared || !opt.Force {
+		return applied, err
+	}
+	if err := p.takePublished(ctx, refOf(manifest), applied.UID); err != nil {
+		return Applied{}, err
+	}
+	opt.UID = applied.UID
+	applied, _, err = p.apply(ctx, manifest, opt)
+	return applied, err
+}
+
+// apply is one request. It reports whether somebody else applied a file of ours
+// there.
+func (p *push) apply(ctx context.Context, manifest map[string]any, opt ApplyOptions) (applied Applied, shared bool, err error) {
 	ref := refOf(manifest)
 	path, err := p.at(ctx, ref)
 	if err != nil {
-		return Applied{}, err
+		return Applied{}, false, err
 	}
 	if opt.UID != "" {
 		manifest = withUID(manifest, opt.UID)
 	}
 	body, err := json.Marshal(manifest)
 	if err != nil {
-		return Applied{}, &Error{Reason: Invalid, Err: err}
+		return Applied{}, false, &Error{Reason: Invalid, Err: err}
 	}
 	query := url.Values{"fieldManager": {Manager}}
 	if opt.Force {
@@ -250,16 +266,16 @@ func (p *push) Apply(ctx context.Context, manifest map[string]any, opt ApplyOpti
 		body:        body,
 	})
 	if err != nil {
-		return Applied{}, err
+		return Applied{}, false, err
 	}
 	o, err := decodeAs[appliedObject](p, ref, a)
 	if err != nil {
-		return Applied{}, err
+		return Applied{}, false, err
 	}
 	if o.Metadata.UID == "" || o.Kind == "" {
-		return Applied{}, notKubernetes(a.status)
+		return Applied{}, false, notKubernetes(a.status)
 	}
-	applied := Applied{
+	applied = Applied{
 		UID:      o.Metadata.UID,
 		Created:  a.status == http.StatusCreated,
 		Deleting: o.Metadata.DeletionTimestamp != nil,
@@ -269,11 +285,11 @@ func (p *push) Apply(ctx context.Context, manifest map[string]any, opt ApplyOpti
 	if !applied.Created && opt.UID == "" {
 		var m managers
 		if err := json.Unmarshal(a.body, &m); err != nil {
-			return Applied{}, notKubernetes(a.status)
+			return Applied{}, false, notKubernetes(a.status)
 		}
 		applied.Managers = m.Metadata.ManagedFields
 	}
-	return applied, nil
+	return applied, slices.ContainsFunc(o.Metadata.ManagedFields, published), nil
 }
 
 // withUID is the manifest with the UID of the object that must be there, at

@@ -47,6 +47,8 @@ func Run(t *testing.T, open func(t *testing.T) *rest.Config) {
 		{"overwrite adopts what kubectl create made", overwriteCreate}, // digest §13, cases 65 and 90
 		{"overwrite adopts what kubectl apply made", overwriteApply},   // digest §13, case 65
 		{"overwrite leaves finalizers alone", overwriteFinalizers},
+		{"what Flux applied of ours is taken over", pulledBefore},
+		{"a restored backup keeps what is not ours", restoredBackup},
 		{"release leaves what others own", release},            // digest §13, cases 66 and 71
 		{"release where we are the only manager", releaseOnly}, // digest §13, case 66
 		{"released, then overwritten", releaseAndBack},
@@ -421,6 +423,47 @@ func overwriteApply(w *world) {
 	}
 	w.same("containers", names, []any{"web", "sidecar"})
 	w.same("status", field(live, "status", "observedGeneration"), int64(1))
+}
+
+// The cluster pulled before: its Flux applied a file of ours.
+func pulledBefore(w *world) {
+	w.namespace()
+	before := Marked(w.object(strings.Replace(settings, "size: small", "size: small, old: x", 1)))
+	_ = unstructured.SetNestedField(before, "fleet", "metadata", "labels", "kustomize.toolkit.fluxcd.io/name")
+	_ = unstructured.SetNestedField(before, "disabled", "metadata", "annotations", "kustomize.toolkit.fluxcd.io/prune")
+	_ = unstructured.SetNestedStringSlice(before, []string{"example.com/theirs"}, "metadata", "finalizers")
+	u := &unstructured.Unstructured{Object: before}
+	if _, err := w.resource(before).Apply(context.Background(), u.GetName(), u, metav1.ApplyOptions{FieldManager: "kustomize-controller", Force: true}); err != nil {
+		w.t.Fatal(err)
+	}
+	o := w.object(settings)
+	w.edit("kubectl-edit", o, func(u *unstructured.Unstructured) {
+		_ = unstructured.SetNestedField(u.Object, "mine", "data", "theirs")
+	})
+	w.must(apply(o))
+	live := w.live(o)
+	w.same("data", field(live, "data"), map[string]any{"colour": "red", "size": "small", "theirs": "mine"})
+	w.same("labels", live.GetLabels(), map[string]string{dispatch.LabelManaged: "true"})
+	if _, ok := live.GetAnnotations()["kustomize.toolkit.fluxcd.io/prune"]; ok {
+		w.t.Error("it is still not to be pruned")
+	}
+	w.same("finalizers", live.GetFinalizers(), []string{"example.com/theirs"})
+	w.edit("kubectl-edit", o, func(u *unstructured.Unstructured) { u.SetFinalizers(nil) })
+
+	// From now on it costs what every update costs.
+	w.counter.take()
+	w.must(apply(w.object(strings.Replace(settings, "colour: red", "colour: blue", 1))))
+	w.sent("1 PATCH")
+}
+
+// Who restores a backup owns what the cluster put into the object, too.
+func restoredBackup(w *world) {
+	w.namespace()
+	theirs := Marked(w.object(strings.Replace(settings, "size: small", "size: small, old: x", 1)))
+	w.create("velero-server", theirs)
+	o := w.object(settings)
+	w.must(apply(o))
+	w.same("data", field(w.live(o), "data"), map[string]any{"colour": "red", "size": "small", "old": "x"})
 }
 
 func overwriteFinalizers(w *world) {
