@@ -330,7 +330,7 @@ func (l *lane) ask(m Member, ref Ref, uid types.UID) (types.UID, string, error) 
 	if err != nil || found == nil {
 		return "", "", err
 	}
-	if uid != "" && found.UID != uid || uid == "" && (!found.Ours() || MadeOnTheWay(ref.ID(), found.Annotations[AnnotationDigest])) {
+	if uid != "" && found.UID != uid || uid == "" && (!found.Ours() || Unplaced(ref.ID(), found.Annotations[AnnotationDigest])) {
 		return "", "", nil
 	}
 	if key := protection(found); key != "" {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -76,9 +75,14 @@ type branch struct {
 	edits   map[string][]byte
 	secrets []string // among the edits, and readable
 	warned  bool
-	// givenUp are the documents of the namespaces whose files are to go, unless
-	// something is in them, by name.
-	givenUp map[string]map[string]any
+	// givenUp are namespaces and definitions whose files are to go, unless
+	// something needs them.
+	givenUp []givenUp
+}
+
+type givenUp struct {
+	ref Ref
+	doc map[string]any
 }
 
 func (*branch) houses() {}
@@ -89,7 +93,7 @@ func (b *branch) String() string { return "branch " + b.name + " of " + b.in.Str
 func (b *branch) Begin(ctx context.Context, ask bool) (Position, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.edits, b.secrets, b.givenUp = map[string][]byte{}, nil, map[string]map[string]any{}
+	b.edits, b.secrets, b.givenUp = map[string][]byte{}, nil, nil
 	err := b.find(ctx, ask)
 	return b.position(), err
 }
@@ -306,48 +310,43 @@ func (b *branch) keepHome(file string, doc map[string]any) error {
 	return err
 }
 
-// settle keeps the namespaces that were given up and that something is in. It
-// returns their names.
+// settle keeps what was given up and something needs. It returns what that is.
 func (b *branch) settle() (kept []string, err error) {
-	for _, name := range slices.Sorted(maps.Keys(b.givenUp)) {
-		ref, _ := homeRef(name)
-		file := fileOf(ref)
+	for _, g := range b.givenUp {
+		file := fileOf(g.ref)
 		if raw, edited := b.edits[file]; !edited || raw != nil {
 			continue // it was wanted again
 		}
-		inhabited, err := b.inhabited(safe(name))
+		needed, err := b.needed(needsOf(g.ref, g.doc))
 		if err != nil {
 			return nil, err
 		}
-		if !inhabited {
+		if !needed {
 			continue
 		}
-		if err := b.keepHome(file, stayingFile(name, b.givenUp[name])); err != nil {
+		if err := b.keepHome(file, stayingFile(g.doc)); err != nil {
 			return nil, err
 		}
-		kept = append(kept, name)
+		kept = append(kept, g.ref.ID().String())
 	}
+	slices.Sort(kept)
 	return kept, nil
 }
 
-// inhabited is whether a folder will have files.
-func (b *branch) inhabited(folder string) (bool, error) {
+// needed is whether there will be files that need something.
+func (b *branch) needed(n needs) (bool, error) {
 	for file, raw := range b.edits {
-		if raw != nil && strings.HasPrefix(file, folder+"/") {
+		if raw != nil && n.are(file) {
 			return true, nil
 		}
 	}
 	if b.files == nil {
 		return false, nil
 	}
-	entries, err := b.files.ReadDir(folder)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, &Error{Reason: Unavailable, Err: err}
-	}
-	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
-		_, edited := b.edits[folder+"/"+e.Name()]
-		return !edited
-	}), nil
+	return n.someIn(b.files, func(file string) bool {
+		_, edited := b.edits[file]
+		return edited
+	})
 }
 
 // edit notes a content for the next commit, and whether it changes anything.
@@ -390,11 +389,12 @@ func (b *branch) Release(ctx context.Context, ref Ref, uid types.UID) error {
 	})
 }
 
-// Delete removes the file. That of a namespace stays where something is in it.
+// Delete removes the file. That of a namespace or of a definition stays where
+// something needs it.
 func (b *branch) Delete(ctx context.Context, ref Ref, uid types.UID) error {
 	return b.leave(ctx, ref, uid, func(o map[string]any) ([]byte, error) {
-		if isNamespace(ref.ID()) {
-			b.givenUp[ref.Name] = o
+		if foundation(ref.ID()) && o != nil {
+			b.givenUp = append(b.givenUp, givenUp{ref, o})
 		}
 		return nil, nil
 	})
@@ -443,10 +443,10 @@ func (b *branch) Flush(ctx context.Context, of Source) (Flushed, error) {
 		b.open = false
 		return Flushed{}, err
 	}
-	b.head, b.files, b.edits, b.givenUp = head, nil, map[string][]byte{}, map[string]map[string]any{}
+	b.head, b.files, b.edits, b.givenUp = head, nil, map[string][]byte{}, nil
 	done.Position = b.position()
-	for _, name := range kept {
-		done.Warnings = append(done.Warnings, fmt.Sprintf("Namespace %s stays in %s, because something is in it", name, b))
+	for _, id := range kept {
+		done.Warnings = append(done.Warnings, fmt.Sprintf("%s stays in %s, because something there needs it", id, b))
 	}
 	if len(b.secrets) > 0 && !b.warned {
 		b.warned = true

@@ -203,24 +203,24 @@ func (d *directory) Release(_ context.Context, ref Ref, _ types.UID) error {
 }
 
 // Delete removes the file, and its folder when it was the last one. That of a
-// namespace stays where something is in it.
+// namespace or of a definition stays where something needs it.
 func (d *directory) Delete(ctx context.Context, ref Ref, _ types.UID) error {
 	was, err := d.Get(ctx, ref)
 	if err != nil || was == nil || !was.Ours() {
 		return err
 	}
 	path := d.path(ref)
-	if isNamespace(ref.ID()) {
-		inside, err := os.ReadDir(filepath.Join(d.root, safe(ref.Name)))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return &Error{Reason: Unavailable, Err: err}
+	if foundation(ref.ID()) {
+		o, _, err := d.read(path)
+		if err != nil || o == nil {
+			return err
 		}
-		if len(inside) > 0 {
-			o, _, err := d.read(path)
-			if err != nil {
-				return err
-			}
-			return d.write(path, stayingFile(ref.Name, o))
+		needed, err := needsOf(ref, o).someIn(os.DirFS(d.root), func(string) bool { return false })
+		if err != nil {
+			return err
+		}
+		if needed {
+			return d.write(path, stayingFile(o))
 		}
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {

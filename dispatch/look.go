@@ -133,12 +133,12 @@ func trimmed(f Found) *Found {
 // those that bear our label.
 func (l *lane) readMarks(m Member, fleet Fleet) (map[propagate.ID]Entry, *round, error) {
 	places := map[place][]propagate.ID{}
-	givenUp := map[propagate.ID]bool{} // namespaces
+	givenUp := map[propagate.ID]bool{} // of what others need
 	for id, want := range fleet.Desires(l.cluster) {
 		if want.Verb == Leave || want.APIVersion == "" {
 			continue
 		}
-		if isNamespace(id) && (want.Verb == Delete || want.Verb == Release) {
+		if foundation(id) && (want.Verb == Delete || want.Verb == Release) {
 			givenUp[id] = true
 		}
 		p := place{refTo(id, want.APIVersion).GroupVersionKind, id.Namespace}
@@ -152,7 +152,7 @@ func (l *lane) readMarks(m Member, fleet Fleet) (map[propagate.ID]Entry, *round,
 	for p, found := range lists {
 		for _, id := range places[p] {
 			f := found[id]
-			if f == nil || !f.Ours() || f.Deleting || givenUp[id] && MadeOnTheWay(id, f.Annotations[AnnotationDigest]) {
+			if f == nil || !f.Ours() || f.Deleting || givenUp[id] && Unplaced(id, f.Annotations[AnnotationDigest]) {
 				continue
 			}
 			ours[id] = Entry{APIVersion: p.GroupVersion().String(), UID: f.UID, Digest: digestOf(f)}

@@ -61,12 +61,17 @@ func (l *lane) ensureNamespace(m Member, fleet Fleet, name string) error {
 }
 
 // onTheWay is a namespace that is made because something needs it, from the
-// fleet's document if there is one. It is ours, and bears no digest: nobody
-// placed it.
+// fleet's document if there is one.
 func onTheWay(name string, doc map[string]any) map[string]any {
 	if doc == nil {
 		doc = identity(Ref{namespaceKind, "", name})
 	}
+	return unplaced(doc)
+}
+
+// unplaced is an object that is ours, and that nobody placed: it bears no
+// digest.
+func unplaced(doc map[string]any) map[string]any {
 	doc = runtime.DeepCopyJSON(doc)
 	meta := section(doc, "metadata")
 	section(meta, "labels")[LabelManaged] = "true"
@@ -86,11 +91,11 @@ func section(m map[string]any, field string) map[string]any {
 	return inner
 }
 
-// MadeOnTheWay reports whether an object of ours, with its digest, is a
-// namespace that was made because something needed it. The fleet may have given
-// up one of that name before, and did not mean this one.
-func MadeOnTheWay(id propagate.ID, digest string) bool {
-	return isNamespace(id) && digest == ""
+// Unplaced reports whether an object of ours, with its digest, is one that
+// nobody placed: it is there because something needs it. The fleet may have
+// given up one of that name before, and did not mean this one.
+func Unplaced(id propagate.ID, digest string) bool {
+	return foundation(id) && digest == ""
 }
 
 func isNamespace(id propagate.ID) bool { return id.Group == "" && id.Kind == "Namespace" }

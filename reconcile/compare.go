@@ -67,7 +67,7 @@ func Drifted(ctx context.Context, state *propagate.State, cluster string, member
 		if gone == nil || live[a.ID] == nil || wrong(live[a.ID]) != "" || onCluster(state, a.ID, cluster) {
 			continue
 		}
-		if dispatch.MadeOnTheWay(a.ID, (&unstructured.Unstructured{Object: live[a.ID]}).GetAnnotations()[dispatch.AnnotationDigest]) {
+		if dispatch.Unplaced(a.ID, (&unstructured.Unstructured{Object: live[a.ID]}).GetAnnotations()[dispatch.AnnotationDigest]) {
 			continue
 		}
 		c := Comparison{Object: a.ID, Note: "it is to be deleted", From: gone.Released.Revision, To: gone.Commit}

@@ -104,7 +104,7 @@ func Cells(state *propagate.State, answers map[string]Answer) map[propagate.ID]m
 func departed(state *propagate.State, id propagate.ID, cluster string, answers map[string]Answer) *Cell {
 	gone := state.Departure(cluster, id)
 	seen := answers[cluster].Sights[id]
-	if gone == nil || seen == nil || !seen.Ours || dispatch.MadeOnTheWay(id, seen.Digest) {
+	if gone == nil || seen == nil || !seen.Ours || dispatch.Unplaced(id, seen.Digest) {
 		return nil
 	}
 	if b := state.Bindings.At(id.Key()); b != nil && b.Work(cluster) != nil {

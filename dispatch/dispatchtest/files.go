@@ -55,6 +55,7 @@ func RunFiles(t *testing.T, open func(t *testing.T) Files) {
 		{"a namespace that was made on the way is placed, and is given up", filesNamespacePlaced},
 		{"a namespace that was given up stays while something is in it", filesNamespaceGivenUp},
 		{"a namespace that was given up with a lost inventory", filesNamespaceForgotten}, // F33
+		{"a definition that was given up stays while something needs it", filesDefinition},
 	} {
 		t.Run(strings.ReplaceAll(story.name, " ", "-"), func(t *testing.T) {
 			w := &filesWorld{t: t, Files: open(t), inventory: &Inventory{}}
@@ -522,4 +523,34 @@ func filesNamespaceForgotten(w *filesWorld) {
 	w.must(remove(home), apply(note("a", "red")))
 	w.is(homeFile, madeHome)
 	w.wrote(before, 0)
+}
+
+// What was let go keeps its file, and a tool would apply nothing any more if it
+// did not know the kind.
+func filesDefinition(w *filesWorld) {
+	of := func(kind string) map[string]any {
+		return Object("{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: " + strings.ToLower(kind) + "s.example.com}, spec: {group: example.com, names: {kind: " + kind + "}}}")
+	}
+	one := func(kind string) map[string]any {
+		return Object("{apiVersion: example.com/v1, kind: " + kind + ", metadata: {name: a, namespace: shop}}")
+	}
+	ship, boat := of("Ship"), of("Boat")
+	w.must(apply(ship), apply(boat), apply(one("Ship")), apply(one("Boat")))
+	before := w.Writes()
+	w.must(remove(ship), remove(boat), let(one("Ship")), remove(one("Boat")))
+	w.wrote(before, 1)
+	const file = "_cluster/customresourcedefinition.apiextensions.k8s.io_ships.example.com.yaml"
+	w.names(file, homeFile, "shop/ship.example.com_a.yaml")
+	w.has(file, "kustomize.toolkit.fluxcd.io/prune: disabled")
+
+	// It is still ours, so that it can come back.
+	w.inventory = &Inventory{}
+	w.restart()
+	w.must(remove(ship))
+	w.wrote(before, 1)
+	w.must(apply(ship))
+	w.has(file, "fairlead.dev/digest")
+	if strings.Contains(w.Read()[file], "toolkit") {
+		w.t.Error("it is still not to be pruned")
+	}
 }
