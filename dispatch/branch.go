@@ -367,8 +367,7 @@ func (b *branch) edit(file string, raw []byte) bool {
 // the file. One that SOPS has encrypted is not.
 func readable(manifest map[string]any) bool {
 	ref := refOf(manifest)
-	_, sops := manifest["sops"].(map[string]any)
-	return ref.Group == "" && ref.Kind == "Secret" && !sops && (manifest["data"] != nil || manifest["stringData"] != nil)
+	return ref.Group == "" && ref.Kind == "Secret" && !encrypted(manifest) && (manifest["data"] != nil || manifest["stringData"] != nil)
 }
 
 // Adopt has nothing to do: a file has one owner.

@@ -35,7 +35,17 @@ type Difference struct {
 // Before being live. What others set is theirs, and what a server makes of a
 // value without changing its meaning is no difference.
 func Drift(live, manifest map[string]any) []Difference {
+	if encrypted(manifest) && live != nil && !encrypted(live) {
+		// The cluster's own tool has decrypted it, and we cannot.
+		manifest = map[string]any{"apiVersion": manifest["apiVersion"], "kind": manifest["kind"], "metadata": manifest["metadata"]}
+	}
 	return compare(live, manifest, false)
+}
+
+// encrypted is of what SOPS has encrypted.
+func encrypted(manifest map[string]any) bool {
+	_, sops := manifest["sops"].(map[string]any)
+	return sops
 }
 
 // Changes are all the fields in which two manifests of an object differ; nil is
@@ -192,6 +202,9 @@ const (
 // at is the value at a path, as a server would write it.
 func (f *fields) at(path fieldpath.Path) (any, presence) {
 	if v, ok := lookUp(f.canonical, path); ok && v != nil {
+		if list, ok := v.([]any); ok && len(list) == 0 {
+			return v, implied
+		}
 		return v, kept
 	}
 	if v, ok := lookUp(f.object, path); ok && v != nil {

@@ -38,6 +38,34 @@ spec:
       nodeSelector: {disk: ssd}
 `
 
+// What SOPS has encrypted is decrypted by the cluster's Flux. Of that the
+// metadata is compared, and all of what the cluster has encrypted, too.
+func TestDriftOfEncrypted(t *testing.T) {
+	manifest := parsed(t, `{apiVersion: v1, kind: Secret, metadata: {name: a, labels: {app: web}}, stringData: {key: "ENC[x]"}, sops: {mac: "ENC[m]"}}`)
+	for live, want := range map[string]string{
+		`{apiVersion: v1, kind: Secret, metadata: {name: a, labels: {app: web}}, data: {key: eA==}, type: Opaque}`:                    "",
+		`{apiVersion: v1, kind: Secret, metadata: {name: a, labels: {app: api}}, data: {key: eA==}, type: Opaque}`:                    "metadata.labels.app: api => web",
+		`{apiVersion: v1, kind: Secret, metadata: {name: a, labels: {app: web}}, stringData: {key: "ENC[y]"}, sops: {mac: "ENC[m]"}}`: "data.key: redacted",
+	} {
+		if got := told(dispatch.Drift(parsed(t, live), manifest)); got != want {
+			t.Errorf("%s:\n got %s\nwant %s", live, got, want)
+		}
+	}
+}
+
+// A server says null where a role has no rules.
+func TestDriftOfNothing(t *testing.T) {
+	const none = `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: a}, rules: []}`
+	for live, want := range map[string]string{
+		strings.Replace(none, "[]", "null", 1):             "",
+		strings.Replace(none, "[]", "[{verbs: [get]}]", 1): "rules: [map[verbs:[get]]] => []",
+	} {
+		if got := told(dispatch.Drift(parsed(t, live), parsed(t, none))); got != want {
+			t.Errorf("%s:\n got %s\nwant %s", live, got, want)
+		}
+	}
+}
+
 // What a server makes of what we set, and what others set beside it, is no
 // drift; another value of a field that we set is.
 func TestDrift(t *testing.T) {
