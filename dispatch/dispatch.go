@@ -179,6 +179,7 @@ type Dispatcher struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	ended  atomic.Bool
+	turns  sync.Once // it was told that watches take turns
 
 	mu      sync.Mutex
 	changed *sync.Cond // busy, or the saver's state

@@ -88,6 +88,13 @@ func (l *lane) watch(ctx context.Context, w Watcher, gvk schema.GroupVersionKind
 		if err == nil || time.Since(began) > time.Minute {
 			failures = 0
 		}
+		if errors.Is(err, errTurn) {
+			l.d.scarce()
+			if !sleep(ctx, watchAgain/2+rand.N(watchAgain)) {
+				return
+			}
+			continue
+		}
 		if err != nil {
 			failures++
 			l.d.log(Event{Cluster: l.cluster, Op: "watch " + gvk.Kind, Err: l.failed("watch", propagate.ID{}, err)})
@@ -96,10 +103,17 @@ func (l *lane) watch(ctx context.Context, w Watcher, gvk schema.GroupVersionKind
 		if errors.Is(err, Forbidden) || errors.Is(err, NotServed) {
 			pause = l.d.opt.Backoff.Max
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
+		sleep(ctx, pause)
+	}
+}
+
+// sleep reports false when ctx ended before the time was over.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
 	}
 }
 

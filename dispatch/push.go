@@ -46,13 +46,14 @@ type push struct {
 	client *http.Client
 	base   *url.URL
 	kinds  *kinds
+	all    *sockets
 }
 
 // Push is a member behind a Kubernetes API. Nothing is requested until it is
 // used.
-func Push(cfg *rest.Config) (Member, error) { return newPush(cfg, usualSilence) }
+func Push(cfg *rest.Config) (Member, error) { return newPush(cfg, usualSilence, allSockets) }
 
-func newPush(cfg *rest.Config, s silence) (Member, error) {
+func newPush(cfg *rest.Config, s silence, all *sockets) (Member, error) {
 	cfg = rest.CopyConfig(cfg)
 	if cfg.UserAgent == "" {
 		cfg.UserAgent = Manager
@@ -67,13 +68,13 @@ func newPush(cfg *rest.Config, s silence) (Member, error) {
 		// host, between all members without TLS.
 		cfg.Transport = &http.Transport{
 			Proxy:               http.ProxyFromEnvironment,
-			DialContext:         s.dialer().DialContext,
+			DialContext:         all.dialing(s.dialer()),
 			MaxIdleConnsPerHost: 16,
 			IdleConnTimeout:     90 * time.Second,
 		}
 	}
 	if own && base.Scheme != "http" && cfg.Dial == nil {
-		cfg.Dial = s.dialer().DialContext
+		cfg.Dial = all.dialing(s.dialer())
 	}
 	client, err := rest.HTTPClientFor(cfg)
 	if err != nil {
@@ -81,9 +82,9 @@ func newPush(cfg *rest.Config, s silence) (Member, error) {
 	}
 	if own {
 		// client-go shares no transport between members that have dialers.
-		s.listen(client.Transport)
+		s.listen(client.Transport, all)
 	}
-	p := &push{base: base, client: &http.Client{
+	p := &push{base: base, all: all, client: &http.Client{
 		Transport: client.Transport,
 		// A member does not send us, and our credentials, elsewhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -35,12 +35,13 @@ func (s silence) dialer() *net.Dialer {
 
 // listen sets up a transport that is the member's own and was not used. What
 // speaks HTTP/1 has no other sign of life than those of TCP.
-func (s silence) listen(t http.RoundTripper) {
+func (s silence) listen(t http.RoundTripper, all *sockets) {
 	switch t := t.(type) {
 	case *http.Transport:
+		all.know(t)
 		t.TLSHandshakeTimeout = s.dial
 		t.HTTP2 = &http.HTTP2Config{SendPingTimeout: s.ping, PingTimeout: s.pong}
 	case utilnet.RoundTripperWrapper:
-		s.listen(t.WrappedRoundTripper())
+		s.listen(t.WrappedRoundTripper(), all)
 	}
 }

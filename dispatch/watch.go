@@ -178,6 +178,9 @@ func (p *push) stream(ctx context.Context, gvk schema.GroupVersionKind, path str
 		}
 	}
 	if err := lines.Err(); err != nil && ctx.Err() == nil {
+		if body, ok := resp.Body.(ending); ok && errors.Is(context.Cause(body.ctx), errTurn) {
+			return errTurn
+		}
 		return unreachable(err)
 	}
 	return nil
@@ -203,17 +206,20 @@ func (p *push) open(ctx context.Context, path string, query url.Values) (*http.R
 		cancel(nil)
 		return nil, unreachable(err)
 	}
-	resp.Body = ending{resp.Body, cancel}
+	resp.Body = ending{resp.Body, ctx, cancel, p.all.watching(func() { cancel(errTurn) })}
 	return resp, nil
 }
 
 // ending lets a stream's context go with the stream.
 type ending struct {
 	io.ReadCloser
+	ctx    context.Context
 	cancel context.CancelCauseFunc
+	over   func()
 }
 
 func (e ending) Close() error {
+	e.over()
 	e.cancel(nil)
 	return e.ReadCloser.Close()
 }

@@ -153,6 +153,9 @@ func (l *Loop) acted(e dispatch.Event) {
 	case e.Op == "publish":
 		l.opt.Report(Line{Level: Info, Cluster: e.Cluster, Text: fmt.Sprintf("%s: published as %s", e.Cluster, e.Note), What: Noted, Note: "published as " + e.Note})
 		return
+	case e.Op == "warn" && e.Cluster == "":
+		l.opt.Report(Line{Level: Warn, Text: e.Note})
+		return
 	case e.Op == "warn":
 		l.opt.Report(Line{Level: Warn, Cluster: e.Cluster, Text: fmt.Sprintf("%s: %s", e.Cluster, e.Note), What: Noted, Note: e.Note})
 		return

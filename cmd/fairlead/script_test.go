@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -44,7 +45,8 @@ func TestMain(m *testing.M) {
 // The program driven as its user drives it: real git, the real binary, and
 // members inside the test process.
 //
-//	members NAME...    starts members and writes members.yaml with a context for each
+//	members NAME...    starts members and writes members.yaml with a context for each;
+//	                   with a number instead so many, m001 and so on
 //	partition NAME     takes a member off the network; heal NAME brings it back
 //	slow DURATION NAME...  delays every answer of members; 0 ends it
 //	hand NAME METHOD PATH [BODY]  does something to a member by hand; a PATCH is a merge patch
@@ -106,6 +108,12 @@ func servers(ts *testscript.TestScript) map[string]*embedded.Server {
 }
 
 func startScriptMembers(ts *testscript.TestScript, _ bool, args []string) {
+	if n, err := strconv.Atoi(args[0]); err == nil {
+		args = nil
+		for i := range n {
+			args = append(args, fmt.Sprintf("m%03d", i+1))
+		}
+	}
 	configs := map[string]*rest.Config{}
 	for _, name := range args {
 		s, err := embedded.Start(embedded.Options{Name: name})
