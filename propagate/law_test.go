@@ -389,16 +389,20 @@ func (h *randomHistory) dependency(t *rapid.T, is *propagate.Binding, s *propaga
 }
 
 // noSideDelete: a policy that goes deletes nothing, unless another one claims
-// the template and moves it.
+// the template and moves it, or its hold goes with it, as under StaticPolicy it
+// does.
 func (h *randomHistory) noSideDelete(t *rapid.T, before, after *propagate.State) {
 	moved := false
 	for b := range before.Bindings.Values() {
 		now := after.Bindings.At(b.Key())
 		moved = moved || now != nil && now.Claim != nil && (b.Claim == nil || *now.Claim != *b.Claim)
+		for _, w := range b.Works {
+			moved = moved || w.Held && now != nil && now.Work(w.Cluster) != nil && !now.Work(w.Cluster).Held
+		}
 	}
 	for b := range before.Bindings.Values() {
 		if b.Kind == "ConfigMap" && moved {
-			continue // what its owner takes along follows the owner's new policy
+			continue // what its owner takes along follows the owner
 		}
 		now := after.Bindings.At(b.Key())
 		if now == nil && len(b.Works) == 0 {
