@@ -48,6 +48,7 @@ const (
 	FindingInterpreter      = "interpreter-failed"
 	FindingNotPlaced        = "rebalances-nothing"
 	FindingFrozen           = "frozen-unit"
+	FindingRefused          = "refused-everywhere"
 )
 
 // Finding is something that a reviewer should know and that refuses nothing.

@@ -307,6 +307,9 @@ func sortTemplate(d *document, unit string) (*item, []propagate.Problem) {
 		return notPropagated(d, t.Group, reason)
 	}
 	it := &item{template: t, defines: defines}
+	if f := refused(d, t); f != nil {
+		it.findings = append(it.findings, f)
+	}
 	if _, known := propagate.BuiltinScope(t.Group, t.Kind); !known {
 		it.open = &openScope{namespace: namespace}
 	}
