@@ -128,6 +128,9 @@ type Options struct {
 	Backoff Backoff
 	// Watch has the members watched, and what was changed by hand restored.
 	Watch bool
+	// Look has every member looked at once when it is met, as a watch begins, and
+	// what was changed by hand restored.
+	Look bool
 	// Sweep is how long a watch lasts before everything is looked at again.
 	// Default 10 min.
 	Sweep time.Duration
@@ -139,7 +142,7 @@ type Options struct {
 type Event struct {
 	Cluster string
 	ID      propagate.ID // zero: of the member as a whole
-	Op      string       // "apply", "adopt", "restore", "delete", "release", "list", "contact", "watch KIND", "publish", "warn"
+	Op      string       // "apply", "adopt", "restore", "delete", "release", "list", "contact", "watch KIND", "look", "publish", "warn"
 	Note    string       // what is worth saying although it went well
 	Err     error        // an *Error
 	Took    time.Duration
@@ -165,8 +168,10 @@ type Outcome struct {
 	Final bool
 	// Note is what is worth saying although it was acknowledged.
 	Note string
-	// Waiting counts the objects behind the failure of a cluster.
+	// Waiting counts the objects behind the failure of a cluster. Settled says that
+	// none is, and none can be: all that it should have was acknowledged before.
 	Waiting int
+	Settled bool
 }
 
 // Dispatcher brings members to what a fleet wants.

@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -115,6 +117,45 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	case <-time.After(d):
 		return true
 	}
+}
+
+// sweeper is a Member that tells once what a watch begins with.
+type sweeper interface {
+	Watcher
+	Sweep(ctx context.Context, gvk schema.GroupVersionKind, tell func(Sighting)) error
+}
+
+// patrol looks once at what the member holds, for a process that ends before
+// there is anything to watch. Nothing waits for it. The lock is held.
+func (l *lane) patrol() {
+	s, ok := l.member.(sweeper)
+	if !ok || !l.d.opt.Look || l.looked {
+		return
+	}
+	l.looked, l.looking = true, true
+	go func() {
+		var err error
+		for _, gvk := range l.held() {
+			all := l.sweep(gvk)
+			if err = s.Sweep(l.d.ctx, gvk, func(told Sighting) { l.sight(s, gvk, told, all) }); err != nil {
+				break
+			}
+		}
+		if err != nil {
+			l.d.log(Event{Cluster: l.cluster, Op: "look", Err: l.failed("look", propagate.ID{}, err)})
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.looking = false
+		l.pump()
+	}()
+}
+
+// held are the kinds that the member holds objects of.
+func (l *lane) held() []schema.GroupVersionKind {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Keys(l.kinds))
 }
 
 // sweep is the beginning of a watch, which tells of every object as it is then.

@@ -42,6 +42,8 @@ type lane struct {
 	kinds     map[schema.GroupVersionKind]int
 	vigils    map[schema.GroupVersionKind]*vigil
 	watchSoon bool
+	// looked: what was changed by hand before was looked for; looking while it is.
+	looked, looking bool
 	// drifts are objects that are not as they were acknowledged, restores when
 	// they were restored, and late is what was seen while a job was under way.
 	drifts   map[propagate.ID]*drift
@@ -141,7 +143,7 @@ func (l *lane) setMember(m Member) {
 	}
 	l.member, l.verified = m, time.Time{}
 	l.unwatch()
-	l.watchSoon = true
+	l.watchSoon, l.looked = true, false
 	l.limit, l.failures, l.err, l.resume = 1, 0, nil, time.Time{}
 	l.epoch++
 	l.round, l.namespaces.have = nil, nil
@@ -364,6 +366,7 @@ func (l *lane) pump() {
 		l.watchSoon = false
 		l.watchKinds()
 	}
+	l.patrol()
 	l.wakeWaiting()
 	if l.begin() {
 		return
@@ -395,7 +398,7 @@ func (l *lane) concerned() bool {
 			return true
 		}
 	}
-	return l.d.opt.Watch && len(l.kinds) > 0
+	return (l.d.opt.Watch || l.d.opt.Look && !l.looked && !l.dry()) && len(l.kinds) > 0
 }
 
 // next takes the first job of the lowest stage, unless a lower one still has
@@ -579,7 +582,7 @@ func (l *lane) down(err *Error, epoch int) {
 func (l *lane) drain() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.flying > 0 {
+	for l.flying > 0 || l.looking {
 		l.landed.Wait()
 	}
 }
@@ -587,7 +590,7 @@ func (l *lane) drain() {
 // count tells the Dispatcher when the lane begins or ceases to have work that
 // waiting may mend.
 func (l *lane) count() {
-	busy := l.member != nil && l.fleet != nil && (l.open > 0 || !l.contacted || l.flying > 0)
+	busy := l.member != nil && l.fleet != nil && (l.open > 0 || !l.contacted || l.flying > 0 || l.looking)
 	if l.flying == 0 && l.err != nil && l.err.Reason.final() {
 		busy = false
 	}
@@ -660,7 +663,7 @@ func (l *lane) outcomes(pending bool) []Outcome {
 		out = append(out, Outcome{Cluster: l.cluster, ID: id, Note: note, Final: true})
 	}
 	if l.err != nil {
-		out = append(out, Outcome{Cluster: l.cluster, Err: l.err, Final: l.err.Reason.final(), Waiting: l.open})
+		out = append(out, Outcome{Cluster: l.cluster, Err: l.err, Final: l.err.Reason.final(), Waiting: l.open, Settled: l.contacted && l.open == 0})
 	}
 	for id, j := range l.jobs {
 		switch {

@@ -127,6 +127,42 @@ func TestMadeWhileASweepIsTold(t *testing.T) {
 	r.did("restore b: it was changed by kubectl-edit")
 }
 
+// A member that is looked at once costs the question who it is and a list for each
+// kind of ours, whatever else it holds.
+func TestLookOnce(t *testing.T) {
+	s := start(t, "eu-1")
+	inventory, member := &dispatchtest.Inventory{}, push(t, s)
+	secret := dispatchtest.Object("{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: default}, stringData: {a: b}}")
+	works := dispatchtest.Works{"eu-1": apply(configMap("a", "red"), configMap("b", "red"), secret)}
+	for i, want := range [][]string{
+		nil,
+		{
+			"GET /api/v1/configmaps?labelSelector=fairlead.dev%2Fmanaged%3Dtrue&limit=500",
+			"GET /api/v1/namespaces/kube-system?",
+			"GET /api/v1/secrets?labelSelector=fairlead.dev%2Fmanaged%3Dtrue&limit=500",
+		},
+	} {
+		s.ResetRequests()
+		d := dispatch.New(inventory, dispatch.Options{Backoff: quick, Look: true})
+		d.SetMember("eu-1", member)
+		sync1(t, d, works)
+		if left := wait(t, d, 10*time.Second); len(left) != 0 {
+			t.Fatalf("left: %v", left[0].Err)
+		}
+		if err := d.Close(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		got := paths(s)
+		slices.Sort(got)
+		if i > 0 && !slices.Equal(got, want) {
+			t.Errorf("asked\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+		if n := strings.Count(strings.Join(got, "\n"), "labelSelector"); i == 0 && n != 0 {
+			t.Errorf("%d lists of what was not there before", n)
+		}
+	}
+}
+
 // heldBookmark is a stream whose bookmarks wait, and what follows them.
 type heldBookmark struct {
 	io.ReadCloser

@@ -92,6 +92,17 @@ func (p *push) Watch(ctx context.Context, gvk schema.GroupVersionKind, lasting t
 	return p.stream(ctx, gvk, path, query, tell)
 }
 
+// Sweep tells of the objects of a kind that bear our label, and that these were
+// all.
+func (p *push) Sweep(ctx context.Context, gvk schema.GroupVersionKind, tell func(Sighting)) error {
+	e, err := p.kinds.find(ctx, gvk)
+	if err != nil {
+		return err
+	}
+	_, err = p.tellAll(ctx, gvk, e.path(gvk.GroupVersion(), "", ""), tell)
+	return err
+}
+
 // tellAll lists what there is, page by page, and returns the version of the
 // list.
 func (p *push) tellAll(ctx context.Context, gvk schema.GroupVersionKind, path string, tell func(Sighting)) (version string, err error) {

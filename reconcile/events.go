@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -70,6 +71,11 @@ const (
 
 // acts are the words for what dispatch tells of.
 var acts = map[string]What{"apply": Applied, "adopt": Adopted, "restore": Restored, "delete": Deleted, "release": Released}
+
+// IsAct is whether a line is about something that was done to an object.
+func (l Line) IsAct() bool {
+	return l.Level == Act || slices.Contains([]What{Applied, Adopted, Restored, Deleted, Released}, l.What)
+}
 
 // eventLog writes the record. What cannot be written is lost and is said once:
 // no cluster waits for it. A nil eventLog writes nothing.

@@ -38,6 +38,9 @@ type Options struct {
 	// back; Sweep is how often everything is looked at besides, default 10 min.
 	Watch bool
 	Sweep time.Duration
+	// Look has every member looked at once, and what was changed there by hand
+	// brought back, without a watch.
+	Look bool
 	// Backoff is between attempts at a member. The zero value works.
 	Backoff dispatch.Backoff
 	// Steady is how long a member must have been ready, or not, before that is
@@ -169,7 +172,7 @@ func Open(ctx context.Context, opt Options) (*Loop, error) {
 		return nil, err
 	}
 	l.moments = newMoments(opt.Now(), opt.Elapsed, &l.state)
-	l.dispatcher = dispatch.New(l.checkpoint.Inventory(), dispatch.Options{Log: l.acted, Watch: opt.Watch && !opt.DryRun, Sweep: opt.Sweep, Backoff: opt.Backoff})
+	l.dispatcher = dispatch.New(l.checkpoint.Inventory(), dispatch.Options{Log: l.acted, Watch: opt.Watch && !opt.DryRun, Look: opt.Look && !opt.DryRun, Sweep: opt.Sweep, Backoff: opt.Backoff})
 	l.keepEvents()
 	return l, nil
 }
@@ -238,7 +241,8 @@ func (l *Loop) Once(ctx context.Context) error {
 	owing := len(l.unreached) > 0 || l.state.Refusal != nil
 	for _, o := range l.dispatcher.Wait(ctx) {
 		l.outcome(o)
-		owing = owing || o.Err != nil
+		// One that does not answer and has all that it should have owes nothing.
+		owing = owing || o.Err != nil && (o.Final || !o.Settled)
 	}
 	if err != nil {
 		return err

@@ -150,6 +150,9 @@ func (l *Loop) acted(e dispatch.Event) {
 		return
 	}
 	switch {
+	case e.Op == "look" && e.Err != nil:
+		l.once("look on "+e.Cluster, fmt.Errorf("%s: it cannot be looked at, so what is changed by hand there is not noticed: %w", e.Cluster, e.Err))
+		return
 	case e.Op == "publish":
 		l.opt.Report(Line{Level: Info, Cluster: e.Cluster, Text: fmt.Sprintf("%s: published as %s", e.Cluster, e.Note), What: Noted, Note: "published as " + e.Note})
 		return

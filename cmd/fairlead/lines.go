@@ -61,11 +61,11 @@ func newLines(w io.Writer, encoding string, verbose bool) *lines {
 func (l *lines) report(line reconcile.Line) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if line.Level == reconcile.Act {
+	if line.IsAct() {
 		l.acts++
-		if !l.verbose {
-			return
-		}
+	}
+	if line.Level == reconcile.Act && !l.verbose {
+		return
 	}
 	if len(l.waiting) >= mostLines {
 		l.missing++

@@ -88,7 +88,7 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	err = f.follow(cmd.Context(), reconcile.Options{
 		Repo: f.repo, Ref: f.ref, Path: f.path, Auth: auth, StateDir: f.state,
 		Interval: f.interval, Timeout: f.timeout, DryRun: f.dryRun,
-		Watch:   !f.once, // once is over before there is anything to see
+		Watch: !f.once, Look: f.once, // once is over before there is anything to watch
 		Members: members.member, Report: out.report,
 	})
 	if err == nil {
