@@ -42,14 +42,14 @@ func refused(d *document, t *propagate.Template) *propagate.Finding {
 	if wrong := wrongName(t); wrong != "" {
 		fault("metadata.name", "its name: %s", wrong)
 	}
-	if wrong := unless(isPlain, content.IsDNS1123Label, t.Namespace); t.Namespace != "" && len(wrong) > 0 {
+	if wrong := faultsOf(content.IsDNS1123Label, t.Namespace); t.Namespace != "" && len(wrong) > 0 {
 		fault("metadata.namespace", "its namespace: %s", wrong[0])
 	}
 	for _, key := range slices.Sorted(maps.Keys(t.Labels)) {
-		if wrong := unless(isPlain, content.IsLabelKey, key); len(wrong) > 0 {
+		if wrong := faultsOf(content.IsLabelKey, key); len(wrong) > 0 {
 			fault("metadata.labels."+key, "the label %q: %s", key, wrong[0])
 		}
-		if wrong := unless(isPlain, content.IsLabelValue, t.Labels[key]); len(wrong) > 0 {
+		if wrong := faultsOf(content.IsLabelValue, t.Labels[key]); len(wrong) > 0 {
 			fault("metadata.labels."+key, "the value of the label %s: %s", key, wrong[0])
 		}
 	}
@@ -57,7 +57,7 @@ func refused(d *document, t *propagate.Template) *propagate.Finding {
 	annotations, _ := meta["annotations"].(map[string]any)
 	size := 0
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
-		if wrong := unless(isPlain, content.IsLabelKey, strings.ToLower(key)); len(wrong) > 0 {
+		if wrong := faultsOf(content.IsLabelKey, strings.ToLower(key)); len(wrong) > 0 {
 			fault("metadata.annotations."+key, "the annotation %q: %s", key, wrong[0])
 		}
 		value, _ := annotations[key].(string)
@@ -99,8 +99,8 @@ func isPlain(s string) bool {
 	return true
 }
 
-func unless(fine func(string) bool, check func(string) []string, s string) []string {
-	if fine(s) {
+func faultsOf(check func(string) []string, s string) []string {
+	if isPlain(s) {
 		return nil
 	}
 	return check(s)
