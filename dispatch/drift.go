@@ -251,6 +251,10 @@ func (l *lane) judge(s Sighting) {
 	case s.UID != e.UID:
 		l.drifted(s.ID, "was replaced", s.By)
 	case s.Deleting, s.Version != 0 && s.Version <= e.Version:
+	case e.Fields == 0 && l.fleet.Desire(l.cluster, s.ID).Verb == Hold:
+		// Which fields were ours is not known, and what they should be is not at
+		// hand. It is told when the hold ends.
+		l.late[s.ID] = s
 	case e.Fields == 0 && digestOf(&s.Found) == e.Digest && l.whole(s):
 		// An inventory that did not say which fields are ours; they all are.
 		e.Fields, e.Version = s.Fields, s.Version
@@ -263,8 +267,8 @@ func (l *lane) judge(s Sighting) {
 	}
 }
 
-// whole is whether all that we set on an object is still ours. Of what is held
-// nothing can be said, and nothing is to be done. The lock is held.
+// whole is whether all that we set on an object is still ours. Of what is to go
+// nothing can be said, and nothing is to be restored. The lock is held.
 func (l *lane) whole(s Sighting) bool {
 	want := l.fleet.Desire(l.cluster, s.ID)
 	if want.Verb != Apply {

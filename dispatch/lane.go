@@ -45,7 +45,8 @@ type lane struct {
 	// looked: what was changed by hand before was looked for; looking while it is.
 	looked, looking bool
 	// drifts are objects that are not as they were acknowledged, restores when
-	// they were restored, and late is what was seen while a job was under way.
+	// they were restored, and late is what was seen while a job was under way, or
+	// a hold.
 	drifts   map[propagate.ID]*drift
 	restores map[propagate.ID]*restored
 	late     map[propagate.ID]Sighting
@@ -210,6 +211,9 @@ func (l *lane) keys(fleet Fleet, changed []propagate.ID, all bool) []propagate.I
 
 // remembers is whether there is more about a key than what the member holds.
 func (l *lane) remembers(id propagate.ID) bool {
+	if _, seen := l.late[id]; seen {
+		return true
+	}
 	return l.jobs[id] != nil || l.restores[id] != nil || l.isStaged(id)
 }
 
@@ -280,6 +284,11 @@ func (l *lane) enqueue(id propagate.ID) {
 	if j != nil && (j.running || l.batch.busy && l.isStaged(id)) {
 		j.again = true
 		return
+	}
+	if s, ok := l.late[id]; ok && j == nil && want.Verb == Apply {
+		delete(l.late, id)
+		l.judge(s) // it was seen under a hold
+		j = l.jobs[id]
 	}
 	if l.isStaged(id) {
 		l.restart()

@@ -268,7 +268,7 @@ func (r *faultyWorld) run() {
 	l := &life{over: make(chan struct{}), ended: make(chan struct{})}
 	loop, err := reconcile.Open(context.Background(), reconcile.Options{
 		Repo: r.repo.Dir, Ref: "main", Path: ".", StateDir: r.state, Interval: 10 * time.Millisecond,
-		Watch: true, Sweep: 2 * time.Second, Backoff: dispatch.Backoff{Base: 5 * time.Millisecond, Max: 100 * time.Millisecond},
+		Watch: true, Sweep: 2 * time.Second, Reexamine: 2 * time.Second, Backoff: dispatch.Backoff{Base: 5 * time.Millisecond, Max: 100 * time.Millisecond},
 		Members: func(c *propagate.Cluster) (dispatch.Member, error) {
 			return dispatch.Push(r.clusters[c.Name].config(l))
 		},

@@ -74,14 +74,15 @@ func Run(t *testing.T, open func(t *testing.T) *rest.Config) {
 		{"what people look at", looks},
 		{"what was applied is no drift", compared},
 		{"watched, an update is one request", watchedUpdates},
-		{"watched, a hand edit is undone", watchedEdit},                                  // digest §13, case 73; F41
-		{"watched, what was deleted is made again", watchedDelete},                       // digest §13, case 73; F41
-		{"watched, a label that was stripped is put back", watchedLabel},                 // F41, T59
-		{"watched, what others write is left alone", watchedOthers},                      // T59
-		{"watched, an autoscaler is left alone", watchedAutoscaler},                      // digest §13, case 73; T59
-		{"watched, nothing is sent to what is held", watchedHeld},                        // T44
-		{"watched, what changed while nobody looked is undone", watchedLater},            // F41
-		{"watched, what changed is undone though the inventory is lost", watchedLost},    // F33, F41
+		{"watched, a hand edit is undone", watchedEdit},                               // digest §13, case 73; F41
+		{"watched, what was deleted is made again", watchedDelete},                    // digest §13, case 73; F41
+		{"watched, a label that was stripped is put back", watchedLabel},              // F41, T59
+		{"watched, what others write is left alone", watchedOthers},                   // T59
+		{"watched, an autoscaler is left alone", watchedAutoscaler},                   // digest §13, case 73; T59
+		{"watched, nothing is sent to what is held", watchedHeld},                     // T44
+		{"watched, what changed while nobody looked is undone", watchedLater},         // F41
+		{"watched, what changed is undone though the inventory is lost", watchedLost}, // F33, F41
+		{"watched, what changed under a hold is undone after it though the inventory is lost", watchedHeldLost},
 		{"watched, what was made again without our hearing of it is ours", watchedAgain}, // F07
 		{"watched, a fight is given up", watchedFight},                                   // T60
 	} {

@@ -237,6 +237,24 @@ func watchedLost(w *world) {
 	w.writes("1 PATCH")
 }
 
+// Of what is held nobody knows what it should be, so a hand that was on it shows
+// when the hold ends, and not before.
+func watchedHeldLost(w *world) {
+	o, other := w.object(settings), w.object(strings.Replace(settings, "name: settings", "name: other", 1))
+	w.watched(apply(o), apply(other))
+	w.close()
+	w.d = nil
+	w.edit("kubectl-edit", o, func(u *unstructured.Unstructured) { unstructured.SetNestedField(u.Object, "blue", "data", "colour") })
+	w.inventory = &Inventory{}
+	w.restart()
+	w.must(Work{Verb: dispatch.Hold, Object: o}, Work{Verb: dispatch.Hold, Object: other})
+	w.quiet()
+	w.writes("nothing")
+	w.must(apply(o), apply(other))
+	w.same("colour", field(w.live(o), "data", "colour"), "red")
+	w.writes("1 PATCH")
+}
+
 // What is made again has another UID. If the answer is lost, and the object is
 // not wanted any more, it is deleted all the same.
 func watchedAgain(w *world) {
