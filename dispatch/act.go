@@ -45,7 +45,14 @@ func (l *lane) act(m Member, id propagate.ID) (op, note string, failure *Error) 
 		if known && entry.Digest == want.Digest && entry.Digest != (propagate.Digest{}) && drift == nil {
 			return "", "", nil
 		}
-		op, err = l.apply(m, fleet, id, want, entry)
+		if _, batched := m.(together); !known && !batched {
+			// It was wanted again while its deletion was under way, which took
+			// the record with it.
+			err = l.intendAgain(id, want.APIVersion)
+		}
+		if op = "apply"; err == nil {
+			op, err = l.apply(m, fleet, id, want, entry)
+		}
 		if err == nil && drift != nil {
 			return opRestore, "it " + drift.how, nil
 		}

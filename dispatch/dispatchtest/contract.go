@@ -83,8 +83,9 @@ func Run(t *testing.T, open func(t *testing.T) *rest.Config) {
 		{"watched, what changed while nobody looked is undone", watchedLater},         // F41
 		{"watched, what changed is undone though the inventory is lost", watchedLost}, // F33, F41
 		{"watched, what changed under a hold is undone after it though the inventory is lost", watchedHeldLost},
-		{"watched, what was made again without our hearing of it is ours", watchedAgain}, // F07
-		{"watched, a fight is given up", watchedFight},                                   // T60
+		{"watched, what was made again without our hearing of it is ours", watchedAgain},                 // F07
+		{"what is wanted again during its deletion is on record before it is made", againDuringDeletion}, // F07
+		{"watched, a fight is given up", watchedFight},                                                   // T60
 	} {
 		t.Run(strings.ReplaceAll(story.name, " ", "-"), func(t *testing.T) { story.tell(newWorld(t, cfg)) })
 	}

@@ -255,6 +255,39 @@ func watchedHeldLost(w *world) {
 	w.writes("1 PATCH")
 }
 
+// The record of what is being deleted goes with it. What is wanted again in that
+// moment needs one of its own before it is made: its answer may be lost, and what
+// nobody knows of is never deleted.
+func againDuringDeletion(w *world) {
+	o := w.object(settings)
+	w.must(apply(o))
+	wanted, onRecord := false, false
+	w.counter.hook(func(*http.Request) bool { return false }, func(r *http.Request) {
+		switch {
+		case r.Method == http.MethodDelete && !wanted:
+			wanted = true
+			w.works = []Work{apply(o)}
+			fleet := Fleet(Works{cluster: w.works})
+			if err := w.d.Sync(fleet, fleet.Changed(), dispatch.SyncOptions{}); err != nil {
+				w.t.Error(err)
+			}
+		case r.Method == http.MethodPatch && wanted:
+			entries, _ := w.inventory.Load(cluster)
+			e, there := entries[ID(o)]
+			onRecord = there && e.UID == "" // not of the one before
+		}
+	})
+	w.works = []Work{remove(o)}
+	fleet := Fleet(Works{cluster: w.works})
+	if err := w.d.Sync(fleet, fleet.Changed(), dispatch.SyncOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.becomes("it is made again", func() bool { return wanted && w.live(o) != nil && len(w.d.Wait(context.Background())) == 0 })
+	if !onRecord {
+		w.t.Error("it was made again without a record of it")
+	}
+}
+
 // What is made again has another UID. If the answer is lost, and the object is
 // not wanted any more, it is deleted all the same.
 func watchedAgain(w *world) {
