@@ -147,7 +147,7 @@ func (l *lane) setMember(m Member) {
 	l.watchSoon, l.looked = true, false
 	l.limit, l.failures, l.err, l.resume = 1, 0, nil, time.Time{}
 	l.epoch++
-	l.round, l.namespaces.have = nil, nil
+	l.round, l.namespaces.have, l.namespaces.read = nil, nil, false
 	l.restart()
 	l.batch.ask = true
 	if m == nil {

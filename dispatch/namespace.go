@@ -14,13 +14,15 @@ import (
 
 var namespaceKind = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 
-// namespaces are those that a member is known to have. They are read when the
-// first namespaced object is to be created, and not again.
+// namespaces are those that a member is known to have besides those of the
+// inventory. They are read when the first object is to be created in one that
+// is not known, and not again. Guarded by lane.mu.
 type namespaces struct {
 	// making is held while a namespace is made, so that a hundred objects
 	// that need it make it once.
 	making sync.Mutex
-	have   map[string]bool // nil: not read yet; guarded by lane.mu
+	have   map[string]bool
+	read   bool
 	// unread: we may not list namespaces, so one counts as there until the
 	// member says otherwise.
 	unread  bool
@@ -102,7 +104,7 @@ func isNamespace(id propagate.ID) bool { return id.Group == "" && id.Kind == "Na
 
 func (l *lane) readNamespaces(m Member) error {
 	l.mu.Lock()
-	read := l.namespaces.have != nil
+	read := l.namespaces.read
 	l.mu.Unlock()
 	if read {
 		return nil
@@ -120,7 +122,7 @@ func (l *lane) readNamespaces(m Member) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.namespaces.have, l.namespaces.unread, l.namespaces.missing = have, unread, nil
+	l.namespaces.have, l.namespaces.read, l.namespaces.unread = have, true, unread
 	return nil
 }
 
@@ -128,16 +130,25 @@ func (l *lane) hasNamespace(name string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := &l.namespaces
-	return n.have[name] || n.have != nil && n.unread && !n.missing[name]
+	switch {
+	case n.have[name] || n.missing[name]:
+		return n.have[name]
+	case n.read:
+		return n.unread
+	}
+	return l.known[namespaceID(name)].UID != ""
 }
+
+func namespaceID(name string) propagate.ID { return propagate.ID{Kind: namespaceKind.Kind, Name: name} }
 
 func (l *lane) haveNamespace(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.namespaces.missing, name)
-	if l.namespaces.have != nil {
-		l.namespaces.have[name] = true
+	if l.namespaces.have == nil {
+		l.namespaces.have = map[string]bool{}
 	}
+	l.namespaces.have[name] = true
 }
 
 // missNamespace notes that a namespace turned out to be absent.

@@ -61,6 +61,7 @@ func Run(t *testing.T, open func(t *testing.T) *rest.Config) {
 		{"a missing namespace is created once, from the fleet's document", missingNamespace}, // digest §13, case 86
 		{"a missing namespace without a document", bareNamespace},
 		{"a namespace that goes later", namespaceGoes},
+		{"a namespace of ours is known to be there", ownNamespace}, // F22
 		{"a definition and its resource at once", definitionFirst},
 		{"a kind that is not served, then is", servedLater},
 		{"a dry run sends nothing", dryRun},
@@ -696,6 +697,29 @@ func namespaceGoes(w *world) {
 	}
 	w.finalize(ns)
 	w.must(apply(w.object(strings.Replace(strings.ReplaceAll(settings, "NS", "NS-x"), "name: settings", "name: more", 1))))
+	if w.live(ns) == nil {
+		w.t.Error("the namespace was not made again")
+	}
+}
+
+// A namespace that we made ourselves need not be looked for, and may be gone
+// all the same.
+func ownNamespace(w *world) {
+	ns := Object("{apiVersion: v1, kind: Namespace, metadata: {name: " + w.ns + "-x}}")
+	object := func(name string) Work {
+		return apply(w.object(strings.Replace(strings.ReplaceAll(settings, "NS", "NS-x"), "name: settings", "name: "+name, 1)))
+	}
+	w.must(apply(ns), object("first"))
+	w.sent("3 GET, 2 PATCH") // who it is, the marks of both
+	w.restart()
+	w.must(object("second"))
+	w.sent("2 GET, 1 PATCH") // who it is, the object's place
+
+	if err := w.resource(ns).Delete(context.Background(), w.ns+"-x", metav1.DeleteOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.finalize(ns)
+	w.must(object("third"))
 	if w.live(ns) == nil {
 		w.t.Error("the namespace was not made again")
 	}
