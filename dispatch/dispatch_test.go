@@ -313,7 +313,7 @@ func TestAcknowledgementsAreGathered(t *testing.T) {
 	if left := wait(t, d, 30*time.Second); len(left) != 0 {
 		t.Fatalf("left: %v", left[0].Err)
 	}
-	if n := inventory.Saves(); n > 100 {
+	if n := inventory.Saves(); n > 30 {
 		t.Errorf("%d writes for 500 acknowledgements", n)
 	}
 }

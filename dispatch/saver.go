@@ -12,7 +12,7 @@ import (
 
 // gather is how long acknowledgements are gathered while others are expected.
 // Each write waits for the disk, and an etcd beside us may wait for the same.
-const gather = 100 * time.Millisecond
+const gather = time.Second
 
 // saver writes acknowledgements to the inventory, many at a time. One that is
 // lost with the process costs one repetition of its request.
