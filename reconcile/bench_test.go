@@ -32,7 +32,7 @@ const (
 	benchConfigMaps  = 250
 	benchNamespaces  = 5
 	benchParallel    = 16 // requests in flight to one member, ours and the bare loop's
-	benchRounds      = 5
+	benchRounds      = 9
 )
 
 // BenchmarkBulk brings 500 templates to three real members, 1,500 objects and
