@@ -3,8 +3,12 @@
 package dispatch_test
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -19,7 +23,11 @@ func TestContactListsAtOnce(t *testing.T) {
 		mu                sync.Mutex
 		sent, flying, top int
 	)
-	cfg := start(t, "eu-1").Config()
+	s := start(t, "eu-1")
+	for i := range 20 {
+		post(t, s, "/api/v1/namespaces", fmt.Sprintf(`{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns-%d"}}`, i))
+	}
+	cfg := s.Config()
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return slow(func(r *http.Request) (*http.Response, error) {
 			mu.Lock()
@@ -53,11 +61,72 @@ func TestContactListsAtOnce(t *testing.T) {
 	if left := wait(t, d, 10*time.Second); len(left) != 0 {
 		t.Fatalf("left: %v", left[0].Err)
 	}
-	if sent != 21 || top != 4 { // one asks who it is
-		t.Errorf("%d requests, at most %d at once; want 21 and 4", sent, top)
+	if sent != 22 || top != 4 { // one asks who it is, one for the namespaces
+		t.Errorf("%d requests, at most %d at once; want 22 and 4", sent, top)
 	}
 }
 
 type slow func(*http.Request) (*http.Response, error)
 
 func (f slow) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// What stands in a namespace that the member does not have is not asked for; all
+// is where somebody between us and the member may leave namespaces out.
+func TestContactSparesWhatCannotBe(t *testing.T) {
+	for name, test := range map[string]struct {
+		hidden string
+		want   int
+	}{
+		"all are told of":      {want: 3}, // who it is, the namespaces, the place that can be
+		"some are left out":    {hidden: "kube-system", want: 5},
+		"we may not list them": {hidden: "all", want: 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, "eu-1")
+			cfg := s.Config()
+			cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
+				return slow(func(r *http.Request) (*http.Response, error) {
+					if test.hidden == "" || r.URL.Path != "/api/v1/namespaces" {
+						return next.RoundTrip(r)
+					}
+					w := httptest.NewRecorder()
+					if test.hidden == "all" {
+						w.WriteHeader(http.StatusForbidden)
+						fmt.Fprint(w, `{"apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": "Forbidden", "code": 403}`)
+						return w.Result(), nil
+					}
+					answer, err := next.RoundTrip(r)
+					if err != nil {
+						return nil, err
+					}
+					body, err := io.ReadAll(answer.Body)
+					answer.Body = io.NopCloser(strings.NewReader(strings.ReplaceAll(string(body), `"name":"kube-system"`, `"name":"another"`)))
+					return answer, err
+				})
+			})
+			m, err := dispatch.Push(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := dispatch.New(&dispatchtest.Inventory{}, dispatch.Options{Backoff: quick})
+			defer d.Close(context.Background())
+			d.SetMember("eu-1", m)
+			var works []dispatchtest.Work
+			for _, ns := range []string{"default", "a", "b"} {
+				o := dispatchtest.Object("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: " + ns + "}}")
+				works = append(works, dispatchtest.Work{Verb: dispatch.Hold, Object: o})
+			}
+			sync1(t, d, dispatchtest.Works{"eu-1": works})
+			if left := wait(t, d, 10*time.Second); len(left) != 0 {
+				t.Fatalf("left: %v", left[0].Err)
+			}
+			want := test.want
+			if test.hidden == "all" {
+				want-- // that one did not arrive
+			}
+			if got := len(s.Requests()); got != want {
+				t.Errorf("%d requests, want %d", got, want)
+			}
+		})
+	}
+}

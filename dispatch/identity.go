@@ -116,6 +116,7 @@ func (l *lane) recognize(uid types.UID) error {
 		for id := range l.known {
 			l.forget(id)
 		}
+		l.forgetNamespaces()
 		l.contacted = false
 	}
 	e := Entry{APIVersion: "v1", UID: uid}

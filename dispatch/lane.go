@@ -147,7 +147,8 @@ func (l *lane) setMember(m Member) {
 	l.watchSoon, l.looked = true, false
 	l.limit, l.failures, l.err, l.resume = 1, 0, nil, time.Time{}
 	l.epoch++
-	l.round, l.namespaces.have, l.namespaces.read = nil, nil, false
+	l.round = nil
+	l.forgetNamespaces()
 	l.restart()
 	l.batch.ask = true
 	if m == nil {

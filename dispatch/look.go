@@ -130,7 +130,8 @@ func trimmed(f Found) *Found {
 }
 
 // readMarks lists every place where the fleet has or had objects, and returns
-// those that bear our label.
+// those that bear our label. Where the member has not even the namespace there
+// is nothing to list.
 func (l *lane) readMarks(m Member, fleet Fleet) (map[propagate.ID]Entry, *round, error) {
 	places := map[place][]propagate.ID{}
 	givenUp := map[propagate.ID]bool{} // of what others need
@@ -144,7 +145,10 @@ func (l *lane) readMarks(m Member, fleet Fleet) (map[propagate.ID]Entry, *round,
 		p := place{refTo(id, want.APIVersion).GroupVersionKind, id.Namespace}
 		places[p] = append(places[p], id)
 	}
-	lists, err := l.listAll(m, fleet, slices.Collect(maps.Keys(places)))
+	lists, err := l.listEmpty(m, fleet, places)
+	if err == nil {
+		lists, err = l.listRest(m, fleet, slices.Collect(maps.Keys(places)), lists)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -163,14 +167,51 @@ func (l *lane) readMarks(m Member, fleet Fleet) (map[propagate.ID]Entry, *round,
 	return ours, seen, nil
 }
 
-// listAll lists places, without those of kinds that the member does not serve.
-// One request tries the water, then as many go at once as the member may have.
-func (l *lane) listAll(m Member, fleet Fleet, places []place) (map[place]map[propagate.ID]*Found, error) {
+// listEmpty are the places that need no list of their own once the namespaces
+// are listed: those that the member cannot have, and the namespaces. It is nil
+// when listing them would not spare anything.
+func (l *lane) listEmpty(m Member, fleet Fleet, places map[place][]propagate.ID) (map[place]map[propagate.ID]*Found, error) {
+	namespaced := 0
+	for p := range places {
+		if p.namespace != "" {
+			namespaced++
+		}
+	}
+	if housed(m) || namespaced < 2 {
+		return nil, nil
+	}
+	l.mu.Lock()
+	l.forgetNamespaces()
+	l.mu.Unlock()
+	found, err := l.listNamespaces(m, func(id propagate.ID) bool { return fleet.Desire(l.cluster, id).Verb != Leave })
+	if err != nil {
+		return nil, at(place{namespaceKind, ""}, err)
+	}
+	lists := map[place]map[propagate.ID]*Found{}
+	for p := range places {
+		switch {
+		case p == place{namespaceKind, ""} && found != nil:
+			lists[p] = found
+		case p.namespace != "" && !l.hasNamespace(p.namespace):
+			lists[p] = nil
+		}
+	}
+	return lists, nil
+}
+
+// listRest lists the places that lists lacks, and leaves out those of kinds that
+// the member does not serve. Where nothing was listed yet one request tries the
+// water; then as many go at once as the member may have.
+func (l *lane) listRest(m Member, fleet Fleet, places []place, lists map[place]map[propagate.ID]*Found) (map[place]map[propagate.ID]*Found, error) {
 	var (
 		mu      sync.Mutex
-		lists   = map[place]map[propagate.ID]*Found{}
 		failure error
 	)
+	places = slices.DeleteFunc(places, func(p place) bool { _, listed := lists[p]; return listed })
+	tried := lists != nil
+	if !tried {
+		lists = map[place]map[propagate.ID]*Found{}
+	}
 	wanted := func(id propagate.ID) bool { return fleet.Desire(l.cluster, id).Verb != Leave }
 	list := func(p place) {
 		mu.Lock()
@@ -190,20 +231,20 @@ func (l *lane) listAll(m Member, fleet Fleet, places []place) (map[place]map[pro
 			lists[p] = found
 		}
 	}
-	if len(places) == 0 {
-		return lists, nil
+	if !tried && len(places) > 0 {
+		list(places[0])
+		places = places[1:]
 	}
-	list(places[0])
 	left := make(chan place)
 	var listing sync.WaitGroup
-	for range min(l.d.opt.Parallel, l.d.share(), len(places)-1) {
+	for range min(l.d.opt.Parallel, l.d.share(), len(places)) {
 		listing.Go(func() {
 			for p := range left {
 				list(p)
 			}
 		})
 	}
-	for _, p := range places[1:] {
+	for _, p := range places {
 		left <- p
 	}
 	close(left)

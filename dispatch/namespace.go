@@ -33,17 +33,18 @@ type namespaces struct {
 // is told to apply the object.
 type houses interface{ houses() }
 
+func housed(m Member) bool {
+	if dry, ok := m.(dryRun); ok {
+		m = dry.Member
+	}
+	_, ok := m.(houses)
+	return ok
+}
+
 // ensureNamespace creates a namespace that the member lacks, from the fleet's
 // document if there is one.
 func (l *lane) ensureNamespace(m Member, fleet Fleet, name string) error {
-	inner := m
-	if dry, ok := m.(dryRun); ok {
-		inner = dry.Member
-	}
-	if _, ok := inner.(houses); ok || name == "" {
-		return nil
-	}
-	if l.hasNamespace(name) {
+	if name == "" || housed(m) || l.hasNamespace(name) {
 		return nil
 	}
 	l.namespaces.making.Lock()
@@ -109,21 +110,33 @@ func (l *lane) readNamespaces(m Member) error {
 	if read {
 		return nil
 	}
-	have, unread := map[string]bool{}, false
+	_, err := l.listNamespaces(m, func(propagate.ID) bool { return false })
+	return err
+}
+
+// listNamespaces reads which namespaces the member has, and returns those that
+// are wanted; nil when it may not know. A list without kube-system is not of all
+// that there are: somebody between us and the member leaves some out, and one
+// that is not in it may well be there.
+func (l *lane) listNamespaces(m Member, wanted func(propagate.ID) bool) (map[propagate.ID]*Found, error) {
+	have, out := map[string]bool{}, map[propagate.ID]*Found{}
 	for found, err := range m.List(l.d.ctx, namespaceKind, "") {
 		if errors.Is(err, Forbidden) {
-			unread = true
+			have, out = nil, nil
 			break
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		have[found.ID.Name] = true
+		if wanted(found.ID) {
+			out[found.ID] = trimmed(found)
+		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.namespaces.have, l.namespaces.read, l.namespaces.unread = have, true, unread
-	return nil
+	l.namespaces.have, l.namespaces.read, l.namespaces.unread = have, true, !have[kubeSystem.Name]
+	return out, nil
 }
 
 func (l *lane) hasNamespace(name string) bool {
@@ -149,6 +162,12 @@ func (l *lane) haveNamespace(name string) {
 		l.namespaces.have = map[string]bool{}
 	}
 	l.namespaces.have[name] = true
+}
+
+// forgetNamespaces is for a member that may be another one. The lock is held.
+func (l *lane) forgetNamespaces() {
+	n := &l.namespaces
+	n.have, n.read, n.unread, n.missing = nil, false, false, nil
 }
 
 // missNamespace notes that a namespace turned out to be absent.

@@ -710,7 +710,7 @@ func ownNamespace(w *world) {
 		return apply(w.object(strings.Replace(strings.ReplaceAll(settings, "NS", "NS-x"), "name: settings", "name: "+name, 1)))
 	}
 	w.must(apply(ns), object("first"))
-	w.sent("3 GET, 2 PATCH") // who it is, the marks of both
+	w.sent("3 GET, 2 PATCH") // who it is, the places of both
 	w.restart()
 	w.must(object("second"))
 	w.sent("2 GET, 1 PATCH") // who it is, the object's place
@@ -833,14 +833,14 @@ func lostInventory(w *world) {
 	w.restart()
 	w.counter.take()
 	w.must()
-	w.sent("3 GET") // who it is, ConfigMaps and Deployments of the namespace
+	w.sent("4 GET") // who it is, the namespaces, ConfigMaps and Deployments
 	e, _ := w.entry(ID(o))
 	w.same("entry", e, dispatch.Entry{APIVersion: "v1", UID: uid, Digest: Digest(o)})
 
 	w.inventory = &Inventory{}
 	w.restart()
 	w.must(remove(stale), apply(w.object(strings.Replace(settings, "red", "blue", 1))))
-	w.sent("4 GET, 1 PATCH, 1 DELETE")
+	w.sent("5 GET, 1 PATCH, 1 DELETE")
 }
 
 // The process ends between the answer and the inventory.
