@@ -22,27 +22,20 @@ import (
 	"github.com/fairlead/fairlead/propagate"
 )
 
-// What one unit may use and produce.
-const (
-	maxUses    = 10_000 // kustomizations, each counted as often as it is used
-	maxObjects = 100_000
-	maxOutput  = 64 << 20
-)
-
 // kustomized builds one kustomization root. It gives either documents or
 // problems.
 type kustomized struct {
 	*view
 	root     string
-	checked  map[string]int // how many kustomizations each one uses, itself included; 0 while it is being checked
+	checked  map[string]toll // zero while it is being checked
 	problems []propagate.Problem
 	schema   bool // one of them brings its own OpenAPI schema
 	strip    bool // nobody asked for the annotations that say where objects come from
-	sources  map[string][]*document
+	sources  map[string]*sources
 }
 
 func kustomize(v *view, root string) (docs []*document, problems []propagate.Problem) {
-	k := &kustomized{view: v, root: root, checked: map[string]int{}, sources: map[string][]*document{}}
+	k := &kustomized{view: v, root: root, checked: map[string]toll{}, sources: map[string]*sources{}}
 	file := k.check(root, true, nil)
 	if len(k.problems) > 0 {
 		return nil, k.problems
@@ -104,7 +97,7 @@ func (k *kustomized) check(dir string, isRoot bool, users []string) string {
 	if _, done := k.checked[dir]; done {
 		return ""
 	}
-	k.checked[dir] = 0
+	k.checked[dir] = toll{}
 	for _, name := range konfig.RecognizedKustomizationFileNames() {
 		k.look(path.Join(dir, name)) // also those that would be one too many
 	}
@@ -115,18 +108,20 @@ func (k *kustomized) check(dir string, isRoot bool, users []string) string {
 	case k.wrong(wrong...):
 		return file
 	}
-	uses := 1
+	t := toll{uses: 1, objects: parsed.generated()}
 	for _, r := range parsed.refs {
-		uses += k.checkRef(parsed, r, append(users, dir))
+		t.add(k.checkRef(parsed, r, append(users, dir)))
 	}
+	t.pairs += t.objects * t.objects
 	for _, helm := range []string{"helmCharts", "helmGlobals", "helmChartInflationGenerator"} {
 		if parsed.fields[helm] != nil {
 			k.wrong(parsed.problem(helm, "%s: helm is not run; commit the rendered chart", helm))
 		}
 	}
-	if k.checked[dir] = uses; uses > maxUses {
-		k.wrong(problem(file, 1, fmt.Sprintf("kustomization uses more than %d kustomizations", maxUses)))
+	if much := t.excess(); much != "" && !t.told {
+		t.told = k.wrong(problem(file, 1, much))
 	}
+	k.checked[dir] = t.bounded()
 	k.schema = k.schema || parsed.fields["openapi"] != nil
 	if isRoot {
 		k.addOrigins(parsed)
@@ -150,47 +145,46 @@ func (k *kustomized) addOrigins(root *kustomization) {
 	}
 }
 
-// checkRef looks at one reference and returns how many kustomizations it uses.
-func (k *kustomized) checkRef(from *kustomization, r ref, users []string) int {
+// checkRef looks at one reference and returns its toll.
+func (k *kustomized) checkRef(from *kustomization, r ref, users []string) (none toll) {
 	if r.inline() {
 		k.checkInline(from, r)
-		return 0
+		return none
 	}
 	location := r.location()
 	switch {
 	case location == "":
-		return 0 // kustomize has words for it
+		return none // kustomize has words for it
 	case r.remote():
 		k.wrong(from.problem(r.field, "%s %s: nothing is fetched; commit what it names", plain(r.field), location))
-		return 0
+		return none
 	case path.IsAbs(location) || !inTree(path.Join(from.dir, location)):
 		k.wrong(from.problem(r.field, "%s %s: %v", plain(r.field), location, errOutside))
-		return 0
+		return none
 	}
 	target := path.Join(from.dir, location)
 	switch s := k.look(target); {
 	case s == absent:
 		k.wrong(from.problem(r.field, "%s %s: %s", plain(r.field), location, k.whyAbsent(target)))
-		return 0
+		return none
 	case s == special:
 		_, err := read(k.fsys, target)
 		if err == nil {
 			err = fmt.Errorf("not a regular file")
 		}
 		k.wrong(from.problem(r.field, "%s %s: %s", plain(r.field), location, cause(err)))
-		return 0
+		return none
 	case s == directory:
 		return k.checkDir(from, r, target, users)
 	case r.kind == refDir:
 		k.wrong(from.problem(r.field, "%s %s: must be the directory of a component", plain(r.field), location))
-		return 0
+		return none
 	}
 	if r.kind == refEither || r.kind == refDir {
 		// With a dot in front nothing can be taken for a host.
 		r.set(dotted(r.value))
 	}
-	k.checkFile(from, r, target)
-	return 0
+	return toll{objects: k.checkFile(from, r, target)}
 }
 
 // dotted makes a path that starts with "./" or "../".
@@ -211,52 +205,55 @@ func (k *kustomized) whyAbsent(target string) string {
 	return "no such file or directory"
 }
 
-func (k *kustomized) checkDir(from *kustomization, r ref, target string, users []string) int {
+func (k *kustomized) checkDir(from *kustomization, r ref, target string, users []string) (none toll) {
 	switch {
 	case r.kind == refPlugin:
 		k.wrong(from.problem(r.field, "%s %s: a directory of plugins is not supported, name its files", plain(r.field), r.value))
-		return 0
+		return none
 	case r.kind != refEither && r.kind != refDir:
 		k.wrong(from.problem(r.field, "%s %s: is a directory", plain(r.field), r.value))
-		return 0
+		return none
 	case slices.Contains(users, target):
 		k.wrong(from.problem(r.field, "%s %s: a kustomization cannot use itself (%s)", plain(r.field), r.value, strings.Join(append(users, target), " uses ")))
-		return 0
+		return none
 	case len(kustomizationFile(k.fsys, target)) == 0:
 		for _, name := range konfig.RecognizedKustomizationFileNames() {
 			k.look(path.Join(target, name))
 		}
 		k.wrong(from.problem(r.field, "%s %s: the directory has no kustomization.yaml", plain(r.field), r.value))
-		return 0
+		return none
 	}
 	r.set(dotted(r.value))
 	k.check(target, false, users)
-	return min(k.checked[target], maxUses)
+	return k.checked[target]
 }
 
 // checkFile reads what kustomize will read, for its own errors have no lines,
-// and some of what it takes would cost too much.
-func (k *kustomized) checkFile(from *kustomization, r ref, target string) {
+// and some of what it takes would cost too much. It returns how many objects
+// there are.
+func (k *kustomized) checkFile(from *kustomization, r ref, target string) (objects int) {
 	b, err := k.content(target)
 	if err != nil {
 		k.wrong(from.problem(r.field, "%s %s: %s", plain(r.field), r.value, cause(err)))
-		return
+		return 0
 	}
 	switch r.kind {
 	case refEither:
 		docs, wrong := parseFile(target, b)
 		k.wrong(wrong...)
-		k.sources[target] = docs
+		k.sources[target] = sourcesOf(docs)
 		k.served[target] = bytes.TrimPrefix(b, byteOrderMark)
+		return len(docs)
 	case refPlugin:
 		docs, wrong := parseFile(target, b)
 		if !k.wrong(wrong...) {
 			k.served[target] = k.checkPlugins(docs)
 		}
+		return len(docs)
 	case refPatch, refYAML:
 		if err := checkText(b); err != nil {
 			k.wrong(problem(target, 0, err.Error()))
-			return
+			return 0
 		}
 		for _, p := range split(b, strings.HasSuffix(target, ".json")) {
 			if _, err := yaml.YAMLToJSONStrict(p.text); err != nil && !p.json {
@@ -265,6 +262,7 @@ func (k *kustomized) checkFile(from *kustomization, r ref, target string) {
 		}
 		k.served[target] = bytes.TrimPrefix(b, byteOrderMark)
 	}
+	return 0
 }
 
 // checkInline checks content that stands in the kustomization itself.
@@ -382,30 +380,13 @@ func (k *kustomized) locate(d *document) {
 	switch {
 	case origin.Path != "":
 		d.origin.File = path.Join(k.root, origin.Path)
-		if source := sourceOf(k.sources[d.origin.File], kind, name); source != nil {
+		if source := k.sources[d.origin.File].of(kind, name); source != nil {
 			d.origin, d.lines = source.origin, source.lines
 		}
 	case origin.ConfiguredIn != "":
 		d.origin.File = path.Join(k.root, origin.ConfiguredIn)
 		d.origin.Line = k.generatorLine(d.origin.File, kind, name)
 	}
-}
-
-// sourceOf is the document that an object was made from. Its name may have
-// got a prefix, a suffix or both.
-func sourceOf(docs []*document, kind, name string) (best *document) {
-	if len(docs) == 1 {
-		return docs[0]
-	}
-	longest := -1
-	for _, d := range docs {
-		meta, _ := d.object["metadata"].(map[string]any)
-		named, _ := meta["name"].(string)
-		if d.object["kind"] == kind && strings.Contains(name, named) && len(named) > longest {
-			best, longest = d, len(named)
-		}
-	}
-	return best
 }
 
 // generatorLine is the line of the generator that makes a ConfigMap or Secret.

@@ -168,6 +168,50 @@ func TestT30Explosions(t *testing.T) {
 	}
 }
 
+// What would keep kustomize busy for hours is counted before it begins.
+func TestT30Crowds(t *testing.T) {
+	crowd := func(n int) *fstest.MapFile {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c%d}\n", i)
+		}
+		return &fstest.MapFile{Data: []byte(b.String())}
+	}
+	list := "apiVersion: v1\nkind: List\nitems:\n" + strings.Repeat("- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n", 5001)
+	generator := "configMapGenerator:\n" + strings.Repeat("- {name: a, literals: [a=b]}\n", 5001)
+	chain := fstest.MapFS{"l0/x.yaml": crowd(1000), "l0/kustomization.yaml": {Data: []byte("resources: [x.yaml]\n")}}
+	for i := range 60 {
+		chain[fmt.Sprintf("l%d/kustomization.yaml", i+1)] = &fstest.MapFile{Data: fmt.Appendf(nil, "resources: [../l%d]\n", i)}
+	}
+	const many = "kustomization makes more than 5000 objects, and kustomize compares each with every other: split it, or leave what needs no kustomize outside as plain files"
+	for name, test := range map[string]struct {
+		fsys fstest.MapFS
+		want string
+	}{
+		"a file":      {fstest.MapFS{"a/kustomization.yaml": {Data: []byte("resources: [x.yaml]\n")}, "a/x.yaml": crowd(5001)}, "a/kustomization.yaml:1: " + many},
+		"a list":      {fstest.MapFS{"a/kustomization.yaml": {Data: []byte("resources: [x.yaml]\n")}, "a/x.yaml": {Data: []byte(list)}}, "a/kustomization.yaml:1: " + many},
+		"a generator": {fstest.MapFS{"a/kustomization.yaml": {Data: []byte(generator)}}, "a/kustomization.yaml:1: " + many},
+		"a base, told of where it is": {fstest.MapFS{
+			"a/kustomization.yaml": {Data: []byte("resources: [../b]\n")},
+			"b/kustomization.yaml": {Data: []byte("resources: [x.yaml]\n")}, "b/x.yaml": crowd(5001),
+		}, "b/kustomization.yaml:1: " + many},
+		"a base that is used twice": {fstest.MapFS{
+			"a/kustomization.yaml":   {Data: []byte("resources: [p, q]\n")},
+			"a/p/kustomization.yaml": {Data: []byte("namePrefix: p-\nresources: [../../b]\n")},
+			"a/q/kustomization.yaml": {Data: []byte("namePrefix: q-\nresources: [../../b]\n")},
+			"b/kustomization.yaml":   {Data: []byte("resources: [x.yaml]\n")}, "b/x.yaml": crowd(2501),
+		}, "a/kustomization.yaml:1: " + many},
+		"a long way": {chain, "l50/kustomization.yaml:1: kustomization passes its 1000 objects through too many others, in each of which kustomize compares every one with every other: split it, or leave what needs no kustomize outside as plain files"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := render.New().Render(test.fsys)
+			if err == nil || err.Error() != test.want {
+				t.Errorf("got %v\nwant %s", err, test.want)
+			}
+		})
+	}
+}
+
 const deployment = `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web}
