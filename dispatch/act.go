@@ -98,7 +98,7 @@ func (a *application) apply(entry Entry) error {
 	if errors.Is(err, Gone) || errors.Is(err, NoNamespace) {
 		// It was deleted or replaced behind our back.
 		found, err := a.m.Get(a.l.d.ctx, a.ref)
-		if err != nil && !errors.Is(err, NoNamespace) {
+		if err != nil {
 			return err
 		}
 		if found == nil {
@@ -192,7 +192,7 @@ func (a *application) create() error {
 		}
 		applied, err = a.put(a.manifest, ApplyOptions{})
 	}
-	taken := err == nil && !applied.Created && others(applied)
+	taken := err == nil && others(applied)
 	if !taken && !errors.Is(err, Foreign) {
 		if err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -74,10 +75,10 @@ func TestRebuiltMemberIsFrozenUntilItIsNamed(t *testing.T) {
 	before, after := start(t, "before"), start(t, "after")
 	inventory := &dispatchtest.Inventory{}
 	way := &redirected{leads(t, before)}
-	a, b := configMap("a", "red"), configMap("b", "red")
+	a, b, same := configMap("a", "red"), configMap("b", "red"), configMap("same", "red")
 	d := dispatch.New(inventory, dispatch.Options{Backoff: quick})
 	d.SetMember("eu-1", through(t, way))
-	sync1(t, d, dispatchtest.Works{"eu-1": apply(a, b)})
+	sync1(t, d, dispatchtest.Works{"eu-1": apply(a, b, same)})
 	if left := wait(t, d, 10*time.Second); len(left) > 0 {
 		t.Fatal(left[0].Err)
 	}
@@ -87,7 +88,7 @@ func TestRebuiltMemberIsFrozenUntilItIsNamed(t *testing.T) {
 	d = dispatch.New(inventory, dispatch.Options{Backoff: quick})
 	defer d.Close(context.Background())
 	d.SetMember("eu-1", through(t, way))
-	works := dispatchtest.Works{"eu-1": append(apply(configMap("a", "blue")), dispatchtest.Work{Verb: dispatch.Delete, Object: b})}
+	works := dispatchtest.Works{"eu-1": append(apply(configMap("a", "blue"), same), dispatchtest.Work{Verb: dispatch.Delete, Object: b})}
 	sync1(t, d, works)
 	left := wait(t, d, 10*time.Second)
 	if len(left) != 1 || !errors.Is(left[0].Err, dispatch.Replaced) || !left[0].Final {
@@ -106,12 +107,65 @@ func TestRebuiltMemberIsFrozenUntilItIsNamed(t *testing.T) {
 	if left := wait(t, d, 10*time.Second); len(left) > 0 {
 		t.Fatal(left[0].Err)
 	}
-	if !holds(t, after, "a") || !holds(t, before, "b") {
-		t.Error("the new cluster lacks its object, or the old one was touched")
+	if !holds(t, after, "a") || !holds(t, after, "same") || !holds(t, before, "b") {
+		t.Error("the new cluster lacks an object, or the old one was touched")
 	}
 	for _, r := range after.Requests() {
 		if r.Method == http.MethodDelete {
 			t.Errorf("the new cluster was sent %s %s", r.Method, r.Path)
+		}
+	}
+}
+
+// T47: a cluster that spec.id does not mean gets nothing, also where nothing is
+// known of the one that it means.
+func TestExpectedClusterIsAwaited(t *testing.T) {
+	s := start(t, "one")
+	d := dispatch.New(&dispatchtest.Inventory{}, dispatch.Options{Backoff: quick})
+	defer d.Close(context.Background())
+	d.Expect("eu-1", "the-other")
+	d.SetMember("eu-1", push(t, s))
+	sync1(t, d, dispatchtest.Works{"eu-1": apply(configMap("a", "red"))})
+	left := wait(t, d, 10*time.Second)
+	if len(left) != 1 || !errors.Is(left[0].Err, dispatch.Replaced) || !left[0].Final || !strings.Contains(left[0].Err.Error(), "says the-other") {
+		t.Fatalf("left: %v", left)
+	}
+	if n := writes(s); n > 0 {
+		t.Errorf("%d writes to it", n)
+	}
+}
+
+// Who does not let us ask is whoever it was, and nobody else's double.
+func TestWhoMayNotBeAskedIsBelieved(t *testing.T) {
+	inventory := &dispatchtest.Inventory{}
+	servers := map[string]*embedded.Server{"eu-1": start(t, "eu-1"), "eu-2": start(t, "eu-2")}
+	begin := func(works dispatchtest.Works) {
+		t.Helper()
+		d := dispatch.New(inventory, dispatch.Options{Backoff: quick})
+		defer d.Close(context.Background())
+		for name := range works {
+			d.SetMember(name, push(t, servers[name]))
+		}
+		sync1(t, d, works)
+		if left := wait(t, d, 10*time.Second); len(left) > 0 {
+			t.Fatal(left[0].Err)
+		}
+	}
+	begin(dispatchtest.Works{"eu-1": apply(configMap("a", "red"))})
+	known := inventory.Entries("eu-1")
+	for _, s := range servers {
+		s.Fail(func(r *http.Request) (int, bool) {
+			return http.StatusForbidden, strings.HasSuffix(r.URL.Path, "/namespaces/kube-system")
+		})
+	}
+	before := writes(servers["eu-1"])
+	begin(dispatchtest.Works{"eu-1": apply(configMap("a", "red"), configMap("b", "red")), "eu-2": apply(configMap("a", "red"))})
+	if n := writes(servers["eu-1"]) - before; n != 1 {
+		t.Errorf("%d writes, want the one of what is new", n)
+	}
+	for id, e := range known {
+		if now := inventory.Entries("eu-1")[id]; now != e {
+			t.Errorf("the inventory has %v, want %v", now, e)
 		}
 	}
 }
@@ -155,6 +209,7 @@ func TestMemberThatHasNothingIsNotBelieved(t *testing.T) {
 	}
 	time.Sleep(2100 * time.Millisecond) // who it is was asked a moment ago
 
+	known := inventory.Entries("eu-1")
 	creates := 0
 	real := way.to
 	way.to = roundTrip(func(req *http.Request) (*http.Response, error) {
@@ -172,8 +227,8 @@ func TestMemberThatHasNothingIsNotBelieved(t *testing.T) {
 	if creates > 0 {
 		t.Errorf("%d creates", creates)
 	}
-	if n := len(inventory.Entries("eu-1")); n != 2 {
-		t.Errorf("the inventory has %d entries, want 2", n)
+	if now := inventory.Entries("eu-1"); len(now) != 2 || !maps.Equal(now, known) {
+		t.Errorf("the inventory has %v, want %v", now, known)
 	}
 	way.to = real
 	if left := wait(t, d, 10*time.Second); len(left) > 0 {

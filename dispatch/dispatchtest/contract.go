@@ -46,6 +46,7 @@ func Run(t *testing.T, open func(t *testing.T) *rest.Config) {
 		{"a foreign object that comes in between is left as it was", foreignRace},
 		{"overwrite adopts what kubectl create made", overwriteCreate}, // digest §13, cases 65 and 90
 		{"overwrite adopts what kubectl apply made", overwriteApply},   // digest §13, case 65
+		{"overwrite adopts what others apply on the server", overwriteServerSide},
 		{"overwrite leaves finalizers alone", overwriteFinalizers},
 		{"what Flux applied of ours is taken over", pulledBefore},
 		{"a restored backup keeps what is not ours", restoredBackup},
@@ -54,13 +55,24 @@ func Run(t *testing.T, open func(t *testing.T) *rest.Config) {
 		{"released, then overwritten", releaseAndBack},
 		{"delete, and again", deleted},
 		{"an object of another UID is not deleted", otherUID},
+		{"what was never ours is neither deleted nor released", neverOurs},
+		{"what took the place of ours is neither deleted nor released", inItsPlace},         // T62
+		{"what took the place of ours without our label is reported", unlabelledInItsPlace}, // T62
+		{"what takes the place of ours keeps its marks", inItsPlaceRace},                    // T62
+		{"what lost our label is deleted all the same", labelStripped},
+		{"a release that fails is tried again", releaseLater},
+		{"a release takes nobody else off", releaseRace},
+		{"a removal that names no version", versionOnRecord},
 		{"an object that was replaced is not updated", replaced},                             // T62
 		{"an object whose deletion is stuck", stuck},                                         // T62
+		{"an object that is deleted by others while it is updated", updateOfWhatGoes},        // T62
 		{"an immutable field is reported, and nothing is made anew", immutable},              // T61
 		{"protective marks turn a delete into a release", protected},                         // digest §13, case 75
+		{"marks that protect from nothing", unprotected},                                     // digest §13, case 75
 		{"a missing namespace is created once, from the fleet's document", missingNamespace}, // digest §13, case 86
 		{"a missing namespace without a document", bareNamespace},
 		{"a namespace that goes later", namespaceGoes},
+		{"a namespace that goes with all that is in it", namespaceGoesWithAll},
 		{"a namespace of ours is known to be there", ownNamespace}, // F22
 		{"a definition and its resource at once", definitionFirst},
 		{"a kind that is not served, then is", servedLater},
@@ -629,6 +641,7 @@ func protected(w *world) {
 	for name, mark := range map[string][2]string{
 		"flux":    {"kustomize.toolkit.fluxcd.io/prune", "Disabled"},
 		"argo":    {"argocd.argoproj.io/sync-options", "Replace=true, Delete=false"},
+		"prune":   {"argocd.argoproj.io/sync-options", "Prune=false"},
 		"helm":    {"helm.sh/resource-policy", "keep"},
 		"karmada": {"resourcetemplate.karmada.io/deletion-protected", "Always"},
 	} {
