@@ -6,6 +6,11 @@ package propagate
 // in the fleet is to delete or to release them; one that left keeps them
 // until it comes back (fold rule 15). keep is the brake of this step.
 func (st *step) depart(old, b *Binding, keep bool) {
+	st.departAs(old, b, func(string) bool { return keep })
+}
+
+// departAs is depart with a brake for each cluster.
+func (st *step) departAs(old, b *Binding, keeps func(cluster string) bool) {
 	key := old.Key()
 	moved := gained(old, b)
 	var lost []Work
@@ -15,6 +20,7 @@ func (st *step) depart(old, b *Binding, keep bool) {
 		if b != nil && b.Work(w.Cluster) != nil {
 			continue
 		}
+		keep := keeps(w.Cluster)
 		if w.Released == nil {
 			if keep {
 				st.keepDeparted(key, w.Cluster)

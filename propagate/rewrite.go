@@ -2,13 +2,16 @@
 
 package propagate
 
+import "cmp"
+
 // TrailerAllowRewrite accepts that the branch was rewritten since a commit.
 const TrailerAllowRewrite = "Fairlead-Allow-Rewrite"
 
 // Rewrite goes from old to the fold of a rewritten branch in one step (fold
 // rule 5): what old had released and the new line does not want departs, and
-// the guard counts it. A confirmation is looked for in c, the new line's head
-// with all the trailers of the line.
+// the guard counts it. Where the new line let go of it itself, it says whether
+// that stays; else the brakes say. A confirmation is looked for in c, the new
+// line's head with all the trailers of the line.
 func Rewrite(old, line State, c Commit) State {
 	st := &step{commit: c, prev: &old, next: line}
 	for key, b := range old.Bindings.All() {
@@ -17,7 +20,12 @@ func Rewrite(old, line State, c Commit) State {
 		if now != nil {
 			keep = now.Brakes.Keeps()
 		}
-		st.depart(b, now, keep)
+		st.departAs(b, now, func(cluster string) bool {
+			if g := cmp.Or(line.Departed.At(key).on(cluster), line.Left.At(key).on(cluster)); g != nil {
+				return g.Preserve
+			}
+			return keep
+		})
 	}
 	for key, a := range old.Departed.All() {
 		for _, g := range a.Clusters {

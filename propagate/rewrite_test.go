@@ -64,3 +64,102 @@ func TestRewriteHoldsWhatCannotBeRead(t *testing.T) {
 		t.Errorf("not allowed:\n%s", print(&allowed, nil))
 	}
 }
+
+const rewrittenFleet = `
+-- c1/fleet.yaml --
+apiVersion: cluster.karmada.io/v1alpha1
+kind: Cluster
+metadata: {name: m1}
+spec: {syncMode: Push}
+---
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: other, namespace: default}
+spec:
+  resourceSelectors:
+  - {apiVersion: v1, kind: ConfigMap, name: other}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: other, namespace: default}
+-- c1/policy.yaml --
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: all, namespace: default}
+spec:
+  resourceSelectors:
+  - {apiVersion: v1, kind: ConfigMap, name: web}
+-- c1/web.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: web, namespace: default}
+`
+
+// What becomes of an object is what the new line says, as if it had been folded
+// alone (fold rule 5): one that it wants has not departed, and one that it
+// removed with preserve is preserved, whatever the old one said.
+func TestRewriteDepartsAsTheNewLineSays(t *testing.T) {
+	const (
+		there     = ""
+		deleted   = "-- c2/-delete --\nweb.yaml\n"
+		preserved = deleted + `-- c2/policy.yaml --
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: all, namespace: default}
+spec:
+  preserveResourcesOnDeletion: true
+  resourceSelectors:
+  - {apiVersion: v1, kind: ConfigMap, name: web}
+`
+		deletesNothing = `-- c3/fairlead.yaml --
+apiVersion: fairlead.dev/v1alpha1
+kind: FleetConfig
+spec: {maxDelete: 0}
+`
+		cluster = `-- c2/fleet.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: other, namespace: default}
+`
+	)
+	fold := func(steps string) (s propagate.State) {
+		for _, c := range history(txtar.Parse([]byte(rewrittenFleet + steps))) {
+			s = propagate.Step(s, c.Commit)
+		}
+		return s
+	}
+	web := propagate.ID{Kind: "ConfigMap", Namespace: "default", Name: "web"}
+	for _, c := range []struct{ old, line, want string }{
+		{there, there, "there"},
+		{there, deleted, "deleted"},
+		{there, preserved, "preserved"},
+		{there, preserved + deletesNothing, "preserved"},
+		{there, deleted + deletesNothing, "held"},
+		{deleted, there, "there"},
+		{deleted, deleted, "deleted"},
+		{deleted, preserved, "preserved"},
+		{preserved, there, "there"},
+		{preserved, deleted, "deleted"},
+		{preserved, preserved, "preserved"},
+		{there, preserved + cluster, "left, preserved"},
+		{there, deleted + cluster, "left, deleted"},
+	} {
+		s := propagate.Rewrite(fold(c.old), fold(c.line), propagate.Commit{Hash: "head"})
+		got := "there"
+		gone := s.Departure("m1", web)
+		if left := s.Left.At(web.Key()); left != nil {
+			gone, got = &left.Clusters[0], "left, "
+		}
+		switch {
+		case s.Refusal != nil:
+			got = "held"
+		case gone != nil && gone.Preserve:
+			got = strings.TrimPrefix(got, "there") + "preserved"
+		case gone != nil:
+			got = strings.TrimPrefix(got, "there") + "deleted"
+		}
+		if got != c.want {
+			t.Errorf("%s, want %s, from\n%s\nto\n%s", got, c.want, c.old, c.line)
+		}
+	}
+}
