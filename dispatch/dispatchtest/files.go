@@ -42,6 +42,7 @@ func RunFiles(t *testing.T, open func(t *testing.T) Files) {
 		{"delete, and again", filesDelete},
 		{"protective marks turn a delete into a release", filesProtected}, // digest §13, case 75
 		{"a file that is not ours any more is not deleted", filesTaken},
+		{"what was never ours is neither deleted nor released", filesNeverOurs},
 		{"hold and leave write nothing", filesHold},
 		{"a dry run writes nothing", filesDryRun},
 		{"a lost inventory writes nothing", filesLostInventory},
@@ -311,6 +312,25 @@ func filesTaken(w *filesWorld) {
 	w.restart()
 	w.must(remove(note("a", "red")))
 	w.names(homeFile, noteFile)
+}
+
+// They were there before, and one of them is no object.
+func filesNeverOurs(w *filesWorld) {
+	const theirs = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: shop}\n"
+	w.Put(noteFile, theirs)
+	w.Put("shop/configmap_b.yaml", "half: [")
+	for _, leave := range []func(map[string]any) Work{remove, let} {
+		if left := w.want(apply(note("a", "red")), apply(note("b", "red"))); len(left) != 2 {
+			w.t.Fatalf("left: %v", left)
+		}
+		w.must(leave(note("a", "red")), leave(note("b", "red")))
+		if got := w.Read(); got[noteFile] != theirs || got["shop/configmap_b.yaml"] != "half: [" {
+			w.t.Errorf("files %q", got)
+		}
+		if n := len(w.inventory.Entries(cluster)); n != 0 {
+			w.t.Errorf("the inventory has %d entries", n)
+		}
+	}
 }
 
 func filesHold(w *filesWorld) {
