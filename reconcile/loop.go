@@ -219,7 +219,9 @@ func (l *Loop) Close() error {
 func (l *Loop) Run(ctx context.Context) error {
 	for {
 		before := l.state.Commit
-		l.once("round", l.Round(ctx))
+		if err := l.Round(ctx); ctx.Err() == nil {
+			l.once("round", err)
+		}
 		l.outcomes()
 		if l.state.Commit == before {
 			giveBack()
@@ -268,7 +270,7 @@ func (l *Loop) round(ctx context.Context, wait bool) error {
 		return err
 	}
 	if head != l.state.Commit {
-		if err := l.fold(head); err != nil {
+		if err := l.fold(ctx, head); err != nil {
 			return err
 		}
 	}
@@ -291,8 +293,9 @@ func (l *Loop) act(ctx context.Context, wait bool) error {
 // replayBatch is how many commits of a long history share a transaction.
 const replayBatch = 64
 
-// fold brings the state to head, and keeps it commit by commit.
-func (l *Loop) fold(head string) error {
+// fold brings the state to head, and keeps it commit by commit. When ctx ends
+// it stops after the one that it is at, and the next run goes on from there.
+func (l *Loop) fold(ctx context.Context, head string) error {
 	commits, err := l.history.Commits(l.state.Commit, head)
 	if errors.Is(err, source.ErrNotAncestor) {
 		return l.rewritten(head)
@@ -300,18 +303,22 @@ func (l *Loop) fold(head string) error {
 	if err != nil {
 		return err
 	}
-	for i, c := range commits {
-		_, err := l.history.Fold(l.state, []*source.Commit{c}, func(_ *source.Commit, next propagate.State) error {
-			l.opt.At("folded")
-			l.state = next
-			if left := len(commits) - 1 - i; left > 0 && left%replayBatch != 0 && len(commits) > replayBatch {
-				return nil
-			}
-			return l.save()
-		})
-		if err != nil {
-			return err
+	left := len(commits)
+	_, err = l.history.Fold(l.state, commits, func(c *source.Commit, next propagate.State) error {
+		l.opt.At("folded")
+		l.state = next
+		left--
+		if left > 0 && ctx.Err() != nil {
+			ended := fmt.Errorf("%d of %s are not folded yet, the next run goes on after %s: %w", left, plural(len(commits), "commit"), short(c.Hash), ctx.Err())
+			return errors.Join(ended, l.save())
 		}
+		if left > 0 && left%replayBatch != 0 && len(commits) > replayBatch {
+			return nil
+		}
+		return l.save()
+	})
+	if err != nil {
+		return err
 	}
 	l.events.at(l.state.Accepted)
 	l.report(Info, "folded %s to %s %q: %s, %s", plural(len(commits), "commit"), short(head), subject(commits),

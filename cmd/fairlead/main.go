@@ -6,10 +6,12 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"runtime"
 	"syscall"
+	"time"
 )
 
 // slack is memory that is asked for and never touched, so that it costs none.
@@ -17,11 +19,25 @@ import (
 // small fleet would double, and be collected, ten times in one commit.
 const slack = 32 << 20
 
-func main() {
+// mayEndIn is how long a process that was told to end may take: longer than
+// requests are waited for, and shorter than a kubelet waits.
+var mayEndIn = 15 * time.Second
+
+func main() { os.Exit(program(os.Args[1:])) }
+
+// program runs until it is done or a signal ends it. A second signal ends what
+// the first one did not.
+func program(args []string) int {
 	calm := make([]byte, slack)
+	defer runtime.KeepAlive(calm)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	runtime.KeepAlive(calm)
-	os.Exit(code)
+	defer stop()
+	context.AfterFunc(ctx, func() {
+		stop()
+		time.AfterFunc(mayEndIn, func() {
+			fmt.Fprintf(os.Stderr, "told to end %s ago, and still busy: ending in the middle of it; nothing is lost, the next start goes on\n", mayEndIn)
+			os.Exit(exitFailed)
+		})
+	})
+	return run(ctx, args, os.Stdout, os.Stderr)
 }

@@ -9,13 +9,11 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -35,9 +33,10 @@ func TestMain(m *testing.M) {
 		"fairlead": func() {
 			worthKeeping = 0 // so that every look stands on what others kept
 			lookAgain = 50 * time.Millisecond
-			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-			defer stop()
-			os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+			if d, err := time.ParseDuration(os.Getenv("MAY_END_IN")); err == nil {
+				mayEndIn = d
+			}
+			os.Exit(program(os.Args[1:]))
 		},
 	})
 }
