@@ -327,6 +327,9 @@ func (p *planner) stays(before, after *Binding, was, is *Work) {
 		p.find(FindingOverrideFailed, LevelError, after, is.Cluster, Origin{}, "%s on %s: %s", after.ID, is.Cluster, is.Blocked)
 	case is.Held && after.attached():
 		c.Disposition = Held // with its owners
+		if before == after { // what changes says so below
+			c.Because = append(c.Because, p.owner(p.head, after))
+		}
 	case is.Held && after.evicts(is.Cluster):
 		c.Disposition = Held
 		c.Because = append(c.Because, p.whyEvicted(after, is.Cluster))
