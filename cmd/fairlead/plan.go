@@ -26,8 +26,13 @@ func newPlan() *cobra.Command {
 		Short: "Show what a change does to every cluster before it is merged",
 		Long: `Folds base..head as one step, as a merge would, and prints what that does: one
 cell for each object on each cluster that changes or is held, and what a
-reviewer should look at. It reads git alone.`,
+reviewer should look at. It reads git alone.
+
+With -o markdown it is the body of a comment on a pull request: it stays below
+60,000 bytes, and what comes from the repository can neither break out of it nor
+notify anybody.`,
 		Example: `  fairlead plan
+  fairlead plan --base origin/main -o markdown > comment.md
   fairlead plan --base origin/main --head my-branch -o json`,
 		Args: mustNotHaveArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.plan(cmd) },
@@ -35,14 +40,14 @@ reviewer should look at. It reads git alone.`,
 	f.bind(cmd.Flags())
 	cmd.Flags().StringVar(&f.base, "base", "", "what the change is compared with (default: the default branch)")
 	cmd.Flags().StringVar(&f.head, "head", "HEAD", "the change")
-	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, markdown, json")
 	cmd.Flags().BoolVar(&f.each, "each", false, "fold every commit of the change on its own, as a rebase would")
 	cmd.Flags().BoolVar(&f.detailedExitcode, "detailed-exitcode", false, "exit 2 when something changes on a cluster")
 	return cmd
 }
 
 func (f *planFlags) plan(cmd *cobra.Command) error {
-	if err := checkOutput(f.output, "text", "json"); err != nil {
+	if err := checkOutput(f.output, "text", "markdown", "json"); err != nil {
 		return err
 	}
 	l, err := f.open(cmd.Context())
@@ -56,12 +61,15 @@ func (f *planFlags) plan(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if f.output == "json" {
+	switch f.output {
+	case "json":
 		enc := json.NewEncoder(cmd.OutOrStdout())
 		enc.SetIndent("", "  ")
 		enc.SetEscapeHTML(false)
 		err = enc.Encode(r)
-	} else {
+	case "markdown":
+		err = r.markdown(cmd.OutOrStdout())
+	default:
 		err = r.text(cmd.OutOrStdout())
 	}
 	switch {

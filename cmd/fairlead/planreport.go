@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -272,18 +273,24 @@ func (r *planReport) verdict(w io.Writer) {
 	default:
 		fmt.Fprintln(w, "On merge")
 	}
-	for _, line := range []struct {
-		n    int
-		text string
-	}{
-		{c.Now, "now"}, {c.Released, "released: a hold is lifted"}, {c.Deleted, "deleted"},
-		{c.Preserved, "left running, no longer managed"}, {c.Held, "held by a suspension"},
-		{c.Deferred, "deferred until their template changes"}, {c.Blocked, "blocked"},
-	} {
-		if line.n > 0 {
-			fmt.Fprintf(w, "  %4d %s\n", line.n, line.text)
-		}
+	for _, line := range c.lines() {
+		fmt.Fprintf(w, "  %4d %s\n", line.n, line.text)
 	}
+}
+
+// countLine is a number of cells, and what happens in them.
+type countLine struct {
+	n           int
+	brief, text string
+}
+
+// lines are the counts that are not zero.
+func (n cellCounts) lines() []countLine {
+	return slices.DeleteFunc([]countLine{
+		{n.Now, "now", "now"}, {n.Released, "released", "released: a hold is lifted"}, {n.Deleted, "deleted", "deleted"},
+		{n.Preserved, "left running", "left running, no longer managed"}, {n.Held, "held", "held by a suspension"},
+		{n.Deferred, "deferred", "deferred until their template changes"}, {n.Blocked, "blocked", "blocked"},
+	}, func(l countLine) bool { return l.n == 0 })
 }
 
 func (r *planReport) check(w io.Writer) {
@@ -293,15 +300,24 @@ func (r *planReport) check(w io.Writer) {
 	fmt.Fprintln(w, "\nCheck")
 	mark := map[propagate.Level]string{propagate.LevelError: "x", propagate.LevelCaution: "!", propagate.LevelNotice: "."}
 	for _, f := range r.Findings {
-		where := f.File
-		if f.Line > 0 {
-			where = fmt.Sprintf("%s:%d", f.File, f.Line)
-		}
+		where := f.where()
 		if where != "" {
 			where = "  (" + where + ")"
 		}
 		fmt.Fprintf(w, "  %s %s  %s%s\n", mark[f.Level], f.Code, f.Message, where)
 	}
+}
+
+// where is the place of a finding whose message does not name it.
+func (f *planFinding) where() string {
+	where := f.File
+	if f.Line > 0 {
+		where = fmt.Sprintf("%s:%d", f.File, f.Line)
+	}
+	if strings.Contains(f.Message, where) {
+		return ""
+	}
+	return where
 }
 
 func (r *planReport) table(w io.Writer) {
@@ -310,15 +326,20 @@ func (r *planReport) table(w io.Writer) {
 	}
 	fmt.Fprintln(w, "\nCLUSTER\tNOW\tRELEASED\tHELD\tDEFERRED\tDELETED\tLEFT\tREPLICAS")
 	for _, c := range r.Clusters {
-		replicas := "-"
-		if c.Replicas != nil {
-			replicas = fmt.Sprintf("%d -> %d", c.Replicas.Before, c.Replicas.After)
-			if c.Replicas.Asked != c.Replicas.After {
-				replicas += fmt.Sprintf(" (asked %d)", c.Replicas.Asked)
-			}
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Name, dash(c.Now), dash(c.Released), dash(c.Held), dash(c.Deferred), dash(c.Deleted), dash(c.Preserved), replicas)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Name, dash(c.Now), dash(c.Released), dash(c.Held), dash(c.Deferred), dash(c.Deleted), dash(c.Preserved), cmp.Or(c.Replicas.text(), "-"))
 	}
+}
+
+// text reads "3 -> 4 (asked 5)", or nothing where there are none.
+func (n *planReplicas) text() string {
+	if n == nil {
+		return ""
+	}
+	text := fmt.Sprintf("%d -> %d", n.Before, n.After)
+	if n.Asked != n.After {
+		text += fmt.Sprintf(" (asked %d)", n.Asked)
+	}
+	return text
 }
 
 func dash(n int) string {
@@ -333,34 +354,54 @@ func (r *planReport) cells(w io.Writer) {
 		return
 	}
 	fmt.Fprintln(w, "\nChanges")
-	for i := 0; i < len(r.Cells); {
-		first := r.Cells[i]
-		var clusters []string
-		j := i
-		for ; j < len(r.Cells) && r.Cells[j].Object == first.Object; j++ {
-		}
-		rest := r.Cells[i:j]
-		done := map[string]bool{}
-		for _, c := range rest {
-			key := c.Change + string(c.Disposition) + string(c.Action)
-			if done[key] {
-				continue
+	for c := range r.groups() {
+		fmt.Fprintf(w, "  %s %s\t%s\t%s\t%s\t%s\n", glyphs[c.Action], c.what(), c.Object.text(), c.Disposition, strings.Join(c.clusters, " "), because(c.planCell))
+	}
+}
+
+// planGroup is a cell with every cluster on which the same happens.
+type planGroup struct {
+	planCell
+	clusters []string
+}
+
+// groups are the cells, those of an object that are alike as one.
+func (r *planReport) groups() iter.Seq[planGroup] {
+	return func(yield func(planGroup) bool) {
+		for i := 0; i < len(r.Cells); {
+			j := i
+			for ; j < len(r.Cells) && r.Cells[j].Object == r.Cells[i].Object; j++ {
 			}
-			done[key] = true
-			clusters = clusters[:0]
-			for _, same := range rest {
-				if same.Change+string(same.Disposition)+string(same.Action) == key {
-					clusters = append(clusters, same.Cluster)
+			rest := r.Cells[i:j]
+			i = j
+			done := map[string]bool{}
+			for _, c := range rest {
+				if done[c.alike()] {
+					continue
+				}
+				done[c.alike()] = true
+				g := planGroup{planCell: c}
+				for _, same := range rest {
+					if same.alike() == c.alike() {
+						g.clusters = append(g.clusters, same.Cluster)
+					}
+				}
+				if !yield(g) {
+					return
 				}
 			}
-			action := string(c.Action)
-			if c.Action == propagate.ActionNone {
-				action = "up to date"
-			}
-			fmt.Fprintf(w, "  %s %s\t%s\t%s\t%s\t%s\n", glyphs[c.Action], action, c.Object.text(), c.Disposition, strings.Join(clusters, " "), because(c))
 		}
-		i = j
 	}
+}
+
+// alike is equal for cells of an object in which the same happens.
+func (c *planCell) alike() string { return c.Change + string(c.Disposition) + string(c.Action) }
+
+func (c *planCell) what() string {
+	if c.Action == propagate.ActionNone {
+		return "up to date"
+	}
+	return string(c.Action)
 }
 
 func (o planObject) text() string {
