@@ -96,12 +96,29 @@ func locate(path string) (gitDir, common string, err error) {
 		common = from(gitDir, target)
 	}
 	if _, err := os.Stat(filepath.Join(gitDir, "HEAD")); err != nil {
-		return "", "", errors.New("no git repository")
+		return "", "", noRepository(path)
 	}
 	if info, err := os.Stat(filepath.Join(common, "objects")); err != nil || !info.IsDir() {
-		return "", "", errors.New("no git repository")
+		return "", "", noRepository(path)
 	}
 	return gitDir, common, nil
+}
+
+// noRepository says where the work tree begins that a directory is in. It is
+// not taken for the repository by itself: what is then the fleet, this
+// directory or all of it, nobody has said.
+func noRepository(path string) error {
+	for top := filepath.Dir(path); top != filepath.Dir(top); top = filepath.Dir(top) {
+		if _, err := os.Stat(filepath.Join(top, ".git")); err != nil {
+			continue
+		}
+		inside, err := filepath.Rel(top, path)
+		if err != nil {
+			break
+		}
+		return fmt.Errorf("no git repository, but a directory of one: -C %s, and --path %s where the fleet is there", top, filepath.ToSlash(inside))
+	}
+	return errors.New("no git repository")
 }
 
 func from(base, target string) string {
@@ -263,7 +280,13 @@ func (r *Repo) DefaultBranch() (string, error) {
 		return "", fmt.Errorf("repository %s: HEAD: %w", r.path, err)
 	}
 	if head.Type() != plumbing.SymbolicReference {
-		return "", fmt.Errorf("repository %s: no default branch: HEAD is detached, and there is no main or master", r.path)
+		such := ""
+		for _, name := range []string{"origin/main", "origin/master"} {
+			if _, ok := r.ref(plumbing.ReferenceName("refs/remotes/" + name)); ok && such == "" {
+				such = ", such as " + name
+			}
+		}
+		return "", fmt.Errorf("repository %s: no default branch: HEAD is detached, and there is no main or master; name one with --ref%s", r.path, such)
 	}
 	if _, ok := r.ref(head.Target()); !ok {
 		return "", fmt.Errorf("repository %s: no default branch: %s has no commit yet", r.path, head.Target().Short())
@@ -376,7 +399,11 @@ func (r *Repo) resolveName(name string) (plumbing.Hash, error) {
 			return ref.Hash(), nil
 		}
 	}
-	return abbreviated(stores, name)
+	h, err := abbreviated(stores, name)
+	if _, there := r.ref(plumbing.NewRemoteReferenceName("origin", name)); err != nil && there {
+		return h, fmt.Errorf("%w; there is origin/%s", err, name)
+	}
+	return h, err
 }
 
 // minAbbreviation is git's: shorter prefixes are no hashes.

@@ -81,6 +81,29 @@ func TestOpenRefusesWhatItWouldMisread(t *testing.T) {
 	}
 }
 
+// A job for a pull request has a detached HEAD and no branch but the remote's.
+func TestWhatToNameInstead(t *testing.T) {
+	g := sourcetest.New(t)
+	one := g.Commit("one", map[string]string{"apps/web/a": "1"})
+	g.Git("checkout", "-q", "--detach")
+	g.Git("branch", "-q", "-D", "main")
+	r := open(t, g.Dir)
+	if _, err := r.DefaultBranch(); err == nil || !strings.HasSuffix(err.Error(), "name one with --ref") {
+		t.Errorf("got %v", err)
+	}
+	g.Git("update-ref", "refs/remotes/origin/main", one)
+	if _, err := r.DefaultBranch(); err == nil || !strings.HasSuffix(err.Error(), "name one with --ref, such as origin/main") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := r.Resolve("main"); err == nil || !strings.HasSuffix(err.Error(), "; there is origin/main") || !errors.Is(err, source.ErrUnknownRevision) {
+		t.Errorf("got %v", err)
+	}
+	_, err := source.Open(filepath.Join(g.Dir, "apps", "web"))
+	if want := "no git repository, but a directory of one: -C " + g.Dir + ", and --path apps/web "; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
+	}
+}
+
 func TestResolve(t *testing.T) {
 	g := sourcetest.New(t)
 	one := g.Commit("one", map[string]string{"a": "1"})
