@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -66,6 +67,9 @@ func refused(d *document, t *propagate.Template) *propagate.Finding {
 	if size > mostAnnotations {
 		fault("metadata.annotations", "its annotations take %d bytes, and may take %d", size, mostAnnotations)
 	}
+	if wrong := wrongReplicas(t); wrong != "" {
+		fault("spec.replicas", "spec.replicas is %s", wrong)
+	}
 	if size := dataOf(t); size > mostData {
 		fault("data", "its data are %d bytes, and may be %d", size, mostData)
 	}
@@ -123,6 +127,27 @@ func wrongName(t *propagate.Template) string {
 		wrong = content.IsDNS1123Subdomain(t.Name)
 	}
 	return strings.Join(wrong, "; ")
+}
+
+// wrongReplicas says what is no number of replicas. Such a workload is placed as
+// one that wants none, and every cluster refuses it.
+func wrongReplicas(t *propagate.Template) string {
+	if t.Group != "apps" || t.Kind != "Deployment" && t.Kind != "StatefulSet" && t.Kind != "ReplicaSet" {
+		return ""
+	}
+	spec, _ := t.Object["spec"].(map[string]any)
+	switch n := spec["replicas"].(type) {
+	case nil:
+		return ""
+	case int64:
+		if n < 0 || n > math.MaxInt32 {
+			return fmt.Sprintf("%d, and must be from 0 to %d", n, math.MaxInt32)
+		}
+		return ""
+	case string:
+		return "a string, and must be a whole number"
+	}
+	return "no whole number"
 }
 
 // dataOf is how much a ConfigMap or a Secret holds, as an API server counts it.

@@ -47,3 +47,34 @@ func TestT23Sizes(t *testing.T) {
 		}
 	}
 }
+
+// What is no number of replicas is placed as none, and no cluster takes it.
+func TestReplicasThatAreNone(t *testing.T) {
+	for replicas, want := range map[string]string{
+		"12": "", "0": "", "2147483647": "", "null": "", "3.0": "",
+		"twelve":     "a string, and must be a whole number",
+		`"12"`:       "a string, and must be a whole number",
+		"-3":         "-3, and must be from 0 to 2147483647",
+		"2147483648": "2147483648, and must be from 0 to 2147483647",
+		"2.5":        "no whole number",
+		"1e30":       "no whole number",
+		"[3]":        "no whole number",
+		"true":       "no whole number",
+	} {
+		b, err := render.New().Render(file("a.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  replicas: "+replicas+"\n"))
+		if err != nil {
+			t.Errorf("%s: %v", replicas, err)
+			continue
+		}
+		got := ""
+		for f := range b.Snapshot.Findings.Values() {
+			got += f.String()
+		}
+		if want != "" {
+			want = "a.yaml:5: no cluster takes Deployment default/web: spec.replicas is " + want
+		}
+		if got != want {
+			t.Errorf("%s: it reads %q, want %q", replicas, got, want)
+		}
+	}
+}
