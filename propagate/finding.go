@@ -132,6 +132,9 @@ func (s *State) Findings() []Finding {
 		all = append(all, snapshot.unknownClusters(p)...)
 		all = append(all, snapshot.withoutEffect(p)...)
 	}
+	for o := range snapshot.Overrides.Values() {
+		all = append(all, snapshot.unknownTargets(o)...)
+	}
 	for in := range snapshot.Interpreters.Values() {
 		all = append(all, in.idleScripts()...)
 	}
@@ -175,45 +178,68 @@ func (s *State) waitsForOverrides(t *Template) bool {
 
 // unknownClusters are names in a policy that no Cluster document bears.
 func (s *Snapshot) unknownClusters(p *Policy) []Finding {
-	var found []Finding
-	check := func(path string, names []string) {
-		for _, name := range names {
-			if _, ok := s.Clusters.Get(name); ok {
-				continue
-			}
-			found = append(found, Finding{Code: FindingUnknownCluster, Level: LevelCaution, Policy: p.Ref, Clusters: []string{name},
-				Origin:  p.At(path),
-				Message: fmt.Sprintf("%s names cluster %q, which is not in the fleet", p.Ref, name)})
-		}
-	}
-	affinity := func(path string, a *policyv1alpha1.ClusterAffinity) {
-		if a != nil {
-			check(path+".clusterNames", a.ClusterNames)
-			check(path+".exclude", a.ExcludeClusters)
-		}
-	}
+	n := &namedClusters{fleet: s, policy: p.Ref, by: p.Ref.String(), at: p.At}
 	const placement = "spec.placement"
-	affinity(placement+".clusterAffinity", p.Spec.Placement.ClusterAffinity)
+	n.affinity(placement+".clusterAffinity", p.Spec.Placement.ClusterAffinity)
 	for i := range p.Spec.Placement.ClusterAffinities {
 		term := &p.Spec.Placement.ClusterAffinities[i]
 		path := fmt.Sprintf("%s.clusterAffinities[%d]", placement, i)
-		affinity(path, &term.ClusterAffinity)
+		n.affinity(path, &term.ClusterAffinity)
 		for j := range term.OverflowAffinities {
-			affinity(fmt.Sprintf("%s.overflowAffinities[%d]", path, j), &term.OverflowAffinities[j].ClusterAffinity)
+			n.affinity(fmt.Sprintf("%s.overflowAffinities[%d]", path, j), &term.OverflowAffinities[j].ClusterAffinity)
 		}
 	}
 	if r := p.Spec.Placement.ReplicaScheduling; r != nil && r.WeightPreference != nil {
 		for i, w := range r.WeightPreference.StaticWeightList {
-			affinity(fmt.Sprintf("%s.replicaScheduling.weightPreference.staticWeightList[%d].targetCluster", placement, i), &w.TargetCluster)
+			n.affinity(fmt.Sprintf("%s.replicaScheduling.weightPreference.staticWeightList[%d].targetCluster", placement, i), &w.TargetCluster)
 		}
 	}
 	if sus := p.Spec.Suspension; sus != nil && sus.DispatchingOnClusters != nil {
-		check("spec.suspension.dispatchingOnClusters.clusterNames", sus.DispatchingOnClusters.ClusterNames)
+		n.check("spec.suspension.dispatchingOnClusters.clusterNames", sus.DispatchingOnClusters.ClusterNames)
 	}
 	for _, wave := range p.Waves {
-		check(annotationPath(fleetv1alpha1.AnnotationWaves), wave)
+		n.check(annotationPath(fleetv1alpha1.AnnotationWaves), wave)
 	}
-	return found
+	return n.found
+}
+
+// unknownTargets finds the rules of an override that are for clusters that the
+// fleet does not have.
+func (s *Snapshot) unknownTargets(o *Override) []Finding {
+	n := &namedClusters{fleet: s, by: o.Ref.String(), at: func(path string) Origin {
+		c := check{origin: o.Origin, lines: o.Lines}
+		return Origin{o.Origin.File, c.line(path)}
+	}}
+	n.affinity("spec.targetCluster", o.Spec.TargetCluster)
+	for i := range o.Spec.OverrideRules {
+		n.affinity(fmt.Sprintf("spec.overrideRules[%d].targetCluster", i), o.Spec.OverrideRules[i].TargetCluster)
+	}
+	return n.found
+}
+
+// namedClusters finds names in a document that no cluster of the fleet has.
+type namedClusters struct {
+	fleet  *Snapshot
+	policy PolicyRef // zero for what is none
+	by     string
+	at     func(path string) Origin
+	found  []Finding
+}
+
+func (n *namedClusters) affinity(path string, a *policyv1alpha1.ClusterAffinity) {
+	if a != nil {
+		n.check(path+".clusterNames", a.ClusterNames)
+		n.check(path+".exclude", a.ExcludeClusters)
+	}
+}
+
+func (n *namedClusters) check(path string, names []string) {
+	for _, name := range names {
+		if _, ok := n.fleet.Clusters.Get(name); !ok {
+			n.found = append(n.found, Finding{Code: FindingUnknownCluster, Level: LevelCaution, Policy: n.policy, Clusters: []string{name},
+				Origin: n.at(path), Message: fmt.Sprintf("%s names cluster %q, which is not in the fleet", n.by, name)})
+		}
+	}
 }
 
 // sortFindings puts errors first, then cautions, then by code and place.
