@@ -30,7 +30,7 @@ Prints the plan of that, and writes the file in the work tree; --commit commits
 it, --push commits it on a branch of the remote.`,
 		Example: `  fairlead activate default-apps
   fairlead activate default-apps --value 2026-11-28 --commit`,
-		Args: arguments(cobra.ExactArgs(1)),
+		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.activate(cmd, args[0]) },
 	}
 	f.bind(cmd)

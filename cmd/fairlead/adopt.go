@@ -47,7 +47,7 @@ run that takes the object over, once the commit is there. Its pods stay.`,
 		Example: `  fairlead adopt deployment web -n shop -c eu-1 --kubeconfig members.yaml
   fairlead adopt deploy/shop/web -c eu-1 -d --commit
   fairlead adopt clusterrole reader -c eu-1 --into rbac --push`,
-		Args: arguments(cobra.RangeArgs(1, 2)),
+		Args: arguments(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.adopt(cmd, args) },
 	}
 	f.bind(cmd)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -267,10 +268,23 @@ func (d *demo) wait(ctx context.Context) error {
 It stays up until Ctrl-C; then %[1]s can go.
 
   git clone %[2]s fleet && cd fleet      # edit, commit, push: the members follow within a second
-  fairlead plan -C fleet                 # what a commit would do
+  %[4]s plan                 # what your commits would do, before you push them
+  %[4]s status --kubeconfig %[3]s
   kubectl --kubeconfig %[3]s --context eu-1 get deploy,cm -n shop
-`, d.dir, d.repository(), kubeconfig)
+`, d.dir, d.repository(), kubeconfig, invocation())
 	return d.loop.Run(ctx)
+}
+
+// invocation is how a shell finds this program.
+func invocation() string {
+	if path, err := exec.LookPath("fairlead"); err == nil && path != "" {
+		return "fairlead"
+	}
+	path, err := os.Executable()
+	if err != nil {
+		return "fairlead"
+	}
+	return path
 }
 
 // quickstart are the files of the example fleet, by path.

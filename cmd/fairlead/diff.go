@@ -43,7 +43,7 @@ Of a Secret it is shown that a key differs, and never how.`,
 		Example: `  fairlead diff eu-1 --kubeconfig members.yaml
   fairlead diff eu-1 deploy/shop/web
   fairlead diff us-1 --pending`,
-		Args: arguments(cobra.RangeArgs(1, 2)),
+		Args: arguments(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.diff(cmd, args) },
 	}
 	f.bind(cmd.Flags())

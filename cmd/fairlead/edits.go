@@ -42,14 +42,15 @@ func (f *editFlags) bind(cmd *cobra.Command) {
 	f.lookFlags.bind(cmd.Flags())
 	cmd.Flags().Lookup("ref").Usage = "branch to edit (default: what is checked out; with --push the repository's default branch)"
 	cmd.Flags().BoolVar(&f.commit, "commit", false, "commit the edit, and only that, on the branch")
-	cmd.Flags().StringVar(&f.push, "push", "", "commit the edit on a branch of the remote, to be reviewed there; --push=BRANCH names it")
+	cmd.Flags().StringVar(&f.push, "push", "", "commit the edit on a `branch` of the remote, to be reviewed there; without a name it is called by what is edited")
 	cmd.Flags().Lookup("push").NoOptDefVal = derivedBranch
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the plan and the patch, and write nothing")
 	cmd.Flags().StringVar(&f.author, "author", "", "who edits, 'Name <mail>' (default: as git has it)")
 }
 
-// derivedBranch stands for --push without a name.
-const derivedBranch = "\x00"
+// derivedBranch stands for --push without a name. Help shows it, and no branch
+// can be called so.
+const derivedBranch = "fairlead/..."
 
 // where is where an edit is written.
 type where int

@@ -48,7 +48,7 @@ A cluster that does not answer is a line on stderr.`,
   fairlead get works -l app=web --ref v1.4.0
   fairlead get deployments -n shop --kubeconfig members.yaml
   fairlead get pods -A -o wide`,
-		Args:      arguments(cobra.RangeArgs(1, 2)),
+		Args:      arguments(1, 2),
 		RunE:      func(cmd *cobra.Command, args []string) error { return f.get(cmd, args) },
 		ValidArgs: []string{"clusters", "policies", "templates", "bindings", "works", "objects"},
 	}
@@ -74,6 +74,12 @@ var nouns = map[string]func(*view) list{
 }
 
 func (f *getFlags) get(cmd *cobra.Command, args []string) error {
+	if kind, name, both := strings.Cut(args[0], "/"); both && len(args) == 1 {
+		args = []string{kind, name}
+	}
+	if strings.Contains(args[0], ",") {
+		return usagef("get shows one resource at a time, and %q are more", args[0])
+	}
 	noun, ours := nouns[args[0]]
 	if err := checkOutput(f.output, outputs...); err != nil {
 		return err

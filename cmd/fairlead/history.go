@@ -28,7 +28,7 @@ that they run from then on. It reads git alone, and also finds objects that are
 not in the fleet any more.`,
 		Example: `  fairlead history deploy/shop/web
   fairlead history deploy/shop/web -c us-1 -o json`,
-		Args: arguments(cobra.RangeArgs(1, 2)),
+		Args: arguments(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.history(cmd, args) },
 	}
 	f.bindObject(cmd)

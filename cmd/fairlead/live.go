@@ -44,18 +44,22 @@ func (f *getFlags) live(cmd *cobra.Command, word, name string, state *propagate.
 	}
 	q := &liveQuestion{flags: f, word: word, name: name, ask: ask, answers: map[string]*liveAnswer{}}
 	failed := ask.each(cmd.Context(), clusters, q.put)
-	silent(cmd.ErrOrStderr(), failed)
+	// What is the same everywhere is told once.
 	if err := nobodyAsked(len(clusters), failed); err != nil {
-		return err
+		return fmt.Errorf("%w; git alone has %s", err, ourNouns)
 	}
+	if len(q.answers) == 0 && onlyNotServed(failed) {
+		return fmt.Errorf("no cluster serves a resource %q, and git has %s", word, ourNouns)
+	}
+	silent(cmd.ErrOrStderr(), failed)
 	switch {
-	case len(q.answers) == 0 && onlyNotServed(failed):
-		return fmt.Errorf("no cluster serves a resource %q, and git has clusters, policies, templates, bindings, works and objects", word)
 	case len(q.answers) == 0:
 		return nil // nobody answered, which was told
 	}
 	return q.print(cmd.OutOrStdout(), cmd.ErrOrStderr())
 }
+
+const ourNouns = "clusters, policies, templates, bindings, works and objects"
 
 func onlyNotServed(failed map[string]error) bool {
 	for _, err := range failed {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +15,6 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/features"
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/fairlead/fairlead/propagate"
@@ -100,6 +100,7 @@ func (f *lookFlags) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&f.since, "since", "", "commit that the fold begins at (default: the one with the trailer Fairlead-Begin, or the root)")
 	flags.BoolVar(&f.noCache, "no-cache", false, "fold the whole history, whatever earlier looks have kept of it")
 	f.gates.BindFlags(flags)
+	flags.Lookup("feature-gates").Usage = "look with these `gates`, such as StaticPolicy=true, whatever fairlead.yaml says; known: " + strings.Join(knownGates(), ", ")
 	f.flags = flags
 }
 
@@ -151,10 +152,12 @@ func (f *lookFlags) folded(ctx context.Context) (head string, state propagate.St
 // checkGates refuses gates that do not exist.
 func (f *lookFlags) checkGates() error {
 	if err := f.gates.SupportedFeatures(propagate.Gates()); err != nil {
-		return &usageError{err}
+		return usagef("--feature-gates: %w; known: %s", err, strings.Join(knownGates(), ", "))
 	}
 	return nil
 }
+
+func knownGates() []string { return slices.Sorted(maps.Keys(propagate.Gates())) }
 
 // setGates are the gates that the flag names, and no others.
 func (f *lookFlags) setGates() map[string]bool {
@@ -280,4 +283,4 @@ func trimmed(b []byte) string {
 }
 
 // mustNotHaveArgs is for commands without arguments.
-var mustNotHaveArgs = arguments(cobra.NoArgs)
+var mustNotHaveArgs = arguments(0, 0)

@@ -35,7 +35,7 @@ Without a POLICY, every policy with waves that has something to promote in that
 wave is promoted, in one edit.`,
 		Example: `  fairlead promote shop-web --next
   fairlead promote --to 2 --push`,
-		Args: arguments(cobra.MaximumNArgs(1)),
+		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.promote(cmd, args) },
 	}
 	f.bind(cmd)

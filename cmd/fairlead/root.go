@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -26,7 +27,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	var usage *usageError
 	var quiet *exitError
 	switch {
@@ -35,7 +36,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case errors.As(err, &quiet):
 		return quiet.code
 	case errors.As(err, &usage):
-		fmt.Fprintf(stderr, "fairlead: %v\nRun 'fairlead help' for how it is used.\n", err)
+		fmt.Fprintf(stderr, "fairlead: %v\nRun '%s --help' for how it is used.\n", err, cmd.CommandPath())
 		return exitUsage
 	}
 	fmt.Fprintf(stderr, "fairlead: %v\n", err)
@@ -73,7 +74,7 @@ clusters to what git says.`,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("unknown command %q", args[0])
+				return unknownCommand(cmd, args[0])
 			}
 			return cmd.Help()
 		},
@@ -86,6 +87,9 @@ clusters to what git says.`,
 		newCordon("cordon", "Keep new things off a cluster"), newCordon("uncordon", "Let new things onto a cluster again"))
 	add(root, "run", newRun(), newDemo())
 	root.AddCommand(newVersion())
+	root.SuggestionsMinimumDistance = 2
+	root.Version = versionLine()
+	root.SetVersionTemplate("{{.Version}}\n")
 	return root
 }
 
@@ -96,11 +100,26 @@ func add(root *cobra.Command, group string, commands ...*cobra.Command) {
 	root.AddCommand(commands...)
 }
 
-// arguments makes cobra's verdict on the number of arguments a usage error.
-func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
+// unknownCommand names the commands that may have been meant.
+func unknownCommand(root *cobra.Command, name string) error {
+	meant := root.SuggestionsFor(name)
+	if len(meant) == 0 {
+		return usagef("unknown command %q", name)
+	}
+	return usagef("unknown command %q; there is %s", name, strings.Join(meant, ", "))
+}
+
+// arguments makes a wrong number of arguments a usage error, in words of the
+// command's own usage line.
+func arguments(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return &usageError{fmt.Errorf("%s: %w", cmd.CommandPath(), err)}
+		switch {
+		case len(args) > most && most == 0:
+			return usagef("%s takes no arguments, and %q is one", cmd.Name(), args[0])
+		case len(args) > most:
+			return usagef("%q is too much: %s", args[most], strings.TrimSuffix(cmd.UseLine(), " [flags]"))
+		case len(args) < least:
+			return usagef("something is missing: %s", strings.TrimSuffix(cmd.UseLine(), " [flags]"))
 		}
 		return nil
 	}

@@ -62,6 +62,12 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	if cmd.Flags().Changed("feature-gates") {
 		return usagef("run takes feature gates from fairlead.yaml in git alone")
 	}
+	if f.interval <= 0 {
+		return usagef("--interval %s: there is no time between two looks", f.interval)
+	}
+	if f.timeout < 0 {
+		return usagef("--timeout %s is over before it begins", f.timeout)
+	}
 	if err := checkEncoding(f.encoding); err != nil {
 		return err
 	}

@@ -95,6 +95,9 @@ func (f *statusFlags) status(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if f.wave > 0 && len(inWave(&o.state, f.wave)) == 0 {
+		return fmt.Errorf("--wave: no policy has a wave %d", f.wave)
+	}
 	v := &view{selector: selector, namespace: f.namespace}
 	if f.allNamespaces {
 		v.namespace = ""

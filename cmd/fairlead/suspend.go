@@ -39,7 +39,7 @@ stays as it is, comments and layout too.`,
 		Example: `  fairlead suspend shop-web -c us-1,us-2 --reason "wait for eu-1" --until 2026-11-28
   fairlead suspend shop-web -c 'us-*' --reason "db migration" --ticket CHG-1201 --push
   fairlead suspend shop-web --all --reason "incident" --commit`,
-		Args: arguments(cobra.ExactArgs(1)),
+		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.suspend(cmd, args[0]) },
 	}
 	f.bind(cmd)
@@ -62,7 +62,7 @@ Prints the plan of what is released, and writes the file in the work tree;
 --commit commits it, --push commits it on a branch of the remote.`,
 		Example: `  fairlead resume shop-web -c eu-2
   fairlead resume shop-web --all --commit`,
-		Args: arguments(cobra.ExactArgs(1)),
+		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.resume(cmd, args[0]) },
 	}
 	f.bind(cmd)

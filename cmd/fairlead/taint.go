@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -35,7 +36,7 @@ it, --push commits it on a branch of the remote.`,
 		Example: `  fairlead taint eu-1 maintenance=disks:NoSchedule
   fairlead taint eu-1 maintenance=network:NoSchedule --overwrite
   fairlead taint eu-1 maintenance-`,
-		Args: arguments(cobra.MinimumNArgs(2)),
+		Args: arguments(2, math.MaxInt),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.taint(cmd, args) },
 	}
 	f.bind(cmd)
@@ -56,7 +57,7 @@ func newCordon(verb, short string) *cobra.Command {
 
 Prints the plan of that, and writes the file in the work tree; --commit commits
 it, --push commits it on a branch of the remote.`,
-		Args: arguments(cobra.ExactArgs(1)),
+		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.cordon(cmd, args[0], verb == "cordon") },
 	}
 	f.bind(cmd)

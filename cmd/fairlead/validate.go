@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -53,9 +54,30 @@ func (f *lookFlags) validate(cmd *cobra.Command) error {
 		return &exitError{exitFailed}
 	}
 	s := state.Snapshot
-	fmt.Fprintf(stderr, "commit %s is valid: %s, %s, %s, %s\n", short(head), count(s.Clusters.Len(), "cluster"),
-		count(s.Policies.Len(), "polic"), count(s.Templates.Len(), "template"), count(len(findings), "finding"))
+	fmt.Fprintf(stderr, "commit %s is valid: %s, %s, %s, %s%s\n", short(head), count(s.Clusters.Len(), "cluster"),
+		count(s.Policies.Len(), "polic"), count(s.Templates.Len(), "template"), count(len(findings), "finding"), f.besides(cmd.Context(), head))
 	return nil
+}
+
+// besides says that another commit is checked out than was looked at: who works
+// on a branch may take the verdict for that of the branch.
+func (f *lookFlags) besides(ctx context.Context, head string) string {
+	if f.ref != "" || isURL(f.repo) {
+		return ""
+	}
+	repo, err := f.fleetFlags.open(ctx)
+	if err != nil {
+		return ""
+	}
+	checkedOut, err := repo.Resolve("HEAD")
+	if err != nil || checkedOut == head {
+		return ""
+	}
+	branch, err := repo.DefaultBranch()
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("; it is that of %s, and %s is checked out: --ref HEAD", branch, short(checkedOut))
 }
 
 // frozenUnits reads "1 unit of it is frozen".

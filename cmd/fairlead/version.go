@@ -22,10 +22,14 @@ func newVersion() *cobra.Command {
 		Short: "Print the version of fairlead and of its rules",
 		Args:  mustNotHaveArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			fmt.Fprintf(cmd.OutOrStdout(), "fairlead %s (rules %d, rendering %d, %s, %s/%s)\n", build(), propagate.Version, render.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return nil
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), versionLine())
+			return err
 		},
 	}
+}
+
+func versionLine() string {
+	return fmt.Sprintf("fairlead %s (rules %d, rendering %d, %s, %s/%s)", build(), propagate.Version, render.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // build is the version, or the commit it was built from.

@@ -152,8 +152,12 @@ func (v *view) bindings() list {
 				held = append(held, w.Cluster)
 			}
 		}
-		scheduled := "True"
-		if b.Scheduled.Reason != workv1alpha2.ReasonSuccess {
+		scheduled := "" // what goes along with others is not scheduled
+		switch b.Scheduled.Reason {
+		case "":
+		case workv1alpha2.ReasonSuccess:
+			scheduled = "True"
+		default:
 			scheduled = "False"
 		}
 		found.items = append(found.items, item{rb, []any{

@@ -35,7 +35,7 @@ the template does not go to say why.`,
 		Example: `  fairlead why deploy/shop/web
   fairlead why deploy/shop/web -c us-1
   fairlead why cm/web-config -n shop -o json`,
-		Args: arguments(cobra.RangeArgs(1, 2)),
+		Args: arguments(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.why(cmd, args) },
 	}
 	f.bindObject(cmd)
