@@ -28,7 +28,7 @@ var errDamaged = errors.New("damaged")
 // have it open. A file that is damaged is put aside, and damage says why.
 func OpenCheckpoint(dir string) (c *Checkpoint, damage error, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, nil, fmt.Errorf("state directory: %w", err)
+		return nil, nil, fmt.Errorf("state directory: %w; --state names another", err)
 	}
 	c = &Checkpoint{file: filepath.Join(dir, "checkpoint.db")}
 	c.db, err = open(c.file)

@@ -334,6 +334,9 @@ func subject(commits []*source.Commit) string {
 }
 
 func (l *Loop) save() error {
+	if l.opt.DryRun {
+		return nil // a commit that was only looked at may still be taken back
+	}
 	if err := l.checkpoint.Save(l.origin, l.state); err != nil {
 		return err
 	}
