@@ -14,11 +14,6 @@ import (
 	"time"
 )
 
-// slack is memory that is asked for and never touched, so that it costs none.
-// The collector runs when the heap has doubled; without it the few MiB of a
-// small fleet would double, and be collected, ten times in one commit.
-const slack = 32 << 20
-
 // mayEndIn is how long a process that was told to end may take: longer than
 // requests are waited for, and shorter than a kubelet waits.
 var mayEndIn = 15 * time.Second
@@ -28,6 +23,7 @@ func main() { os.Exit(program(os.Args[1:])) }
 // program runs until it is done or a signal ends it. A second signal ends what
 // the first one did not.
 func program(args []string) int {
+	heedMemoryLimit()
 	calm := make([]byte, slack)
 	defer runtime.KeepAlive(calm)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
