@@ -117,6 +117,30 @@ func TestRebuiltMemberIsFrozenUntilItIsNamed(t *testing.T) {
 	}
 }
 
+// T47, F26: it is rebuilt while we run, so what is known of it is not there: it
+// is asked who it is before anything is made again.
+func TestRebuiltWhileWeRun(t *testing.T) {
+	before, after := start(t, "before"), start(t, "after")
+	way := &redirected{leads(t, before)}
+	d := dispatch.New(&dispatchtest.Inventory{}, dispatch.Options{Backoff: quick})
+	defer d.Close(context.Background())
+	d.SetMember("eu-1", through(t, way))
+	sync1(t, d, dispatchtest.Works{"eu-1": apply(configMap("a", "red"))})
+	if left := wait(t, d, 10*time.Second); len(left) > 0 {
+		t.Fatal(left[0].Err)
+	}
+	time.Sleep(2100 * time.Millisecond) // who it is was asked a moment ago
+	way.to = leads(t, after)
+	sync1(t, d, dispatchtest.Works{"eu-1": apply(configMap("a", "blue"))})
+	left := wait(t, d, 10*time.Second)
+	if len(left) != 1 || !errors.Is(left[0].Err, dispatch.Replaced) || !left[0].Final {
+		t.Errorf("left: %v", left)
+	}
+	if holds(t, after, "a") {
+		t.Error("it was made in the other cluster")
+	}
+}
+
 // T47: a cluster that spec.id does not mean gets nothing, also where nothing is
 // known of the one that it means.
 func TestExpectedClusterIsAwaited(t *testing.T) {

@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"go.etcd.io/bbolt"
+
+	"github.com/fairlead/fairlead/dispatch"
+	"github.com/fairlead/fairlead/propagate"
 )
 
 // SetEngine makes this another version of the engine, as an upgrade would.
@@ -71,3 +74,6 @@ func Age(t testing.TB, file string, edit func(head map[string]any), sealed bool)
 	}
 	return records
 }
+
+// FleetOf is a state as dispatch asks about it.
+func FleetOf(state *propagate.State) dispatch.Fleet { return newLevel(state) }

@@ -63,9 +63,11 @@ func Run(t *testing.T, open func(t *testing.T) *rest.Config) {
 		{"a release that fails is tried again", releaseLater},
 		{"a release takes nobody else off", releaseRace},
 		{"a removal that names no version", versionOnRecord},
-		{"an object that was replaced is not updated", replaced},                             // T62
-		{"an object whose deletion is stuck", stuck},                                         // T62
-		{"an object that is deleted by others while it is updated", updateOfWhatGoes},        // T62
+		{"an object that was replaced is not updated", replaced},                      // T62
+		{"an object whose deletion is stuck", stuck},                                  // T62
+		{"an object that is deleted by others while it is updated", updateOfWhatGoes}, // T62
+		{"an object whose deletion is stuck, with a lost inventory", stuckAndLost},    // T62, F33
+		{"what cannot be read is not written", unread},
 		{"an immutable field is reported, and nothing is made anew", immutable},              // T61
 		{"protective marks turn a delete into a release", protected},                         // digest §13, case 75
 		{"marks that protect from nothing", unprotected},                                     // digest §13, case 75
@@ -1017,7 +1019,13 @@ func onlyKnown(w *world) {
 	fleet = Fleet(Works{cluster: {apply(o), apply(more)}})
 	w.inventory = &Inventory{}
 	w.restart()
+	w.counter.hook(nil, func(r *http.Request) {
+		if _, onRecord := w.entry(ID(more)); r.Method == http.MethodPatch && !onRecord {
+			w.t.Error("it was made before there was a record of it")
+		}
+	})
 	held()
+	w.counter.hook(nil, nil)
 	if w.live(more) == nil {
 		w.t.Error("a member with our marks got nothing")
 	}

@@ -205,3 +205,47 @@ func overwriteServerSide(w *world) {
 	w.must(overwrite(o))
 	w.same("data", field(w.live(o), "data"), o["data"])
 }
+
+// What is on its way out bears our marks, and is not what the fleet wants there.
+func stuckAndLost(w *world) {
+	w.namespace()
+	o := w.object(settings)
+	w.must(apply(o))
+	w.edit("their-operator", o, func(u *unstructured.Unstructured) { u.SetFinalizers([]string{"example.com/theirs"}) })
+	uid := w.live(o).GetUID()
+	w.remove(o)
+	w.inventory = &Inventory{}
+	w.restart()
+	fleet := Fleet(Works{cluster: {apply(o)}})
+	if err := w.d.Sync(fleet, fleet.Changed(), dispatch.SyncOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.until("it says why", func() bool {
+		left := w.d.Outcomes()
+		return len(left) == 1 && !left[0].Final && strings.HasSuffix(left[0].Err.Error(), "the object of before is still being deleted")
+	})
+	w.edit("their-operator", o, func(u *unstructured.Unstructured) { u.SetFinalizers(nil) })
+	w.until("it is there again", func() bool { live := w.live(o); return live != nil && live.GetUID() != uid })
+}
+
+// The place of what is new has to be seen before anything is put there.
+func unread(w *world) {
+	w.namespace()
+	w.must(apply(w.object(settings)))
+	second := w.object(strings.Replace(settings, "name: settings", "name: more", 1))
+	lost, read := false, false
+	w.counter.hook(func(r *http.Request) bool {
+		if r.Method != http.MethodGet || !strings.Contains(r.URL.Path, "/configmaps") {
+			return false
+		}
+		read = lost
+		lost = true
+		return !read
+	}, func(r *http.Request) {
+		if r.Method == http.MethodPatch && !read {
+			w.t.Error("it was written before it was read")
+		}
+	})
+	w.must(apply(second))
+	w.counter.hook(nil, nil)
+}
