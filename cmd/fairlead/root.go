@@ -87,6 +87,7 @@ clusters to what git says.`,
 		newCordon("cordon", "Keep new things off a cluster"), newCordon("uncordon", "Let new things onto a cluster again"))
 	add(root, "run", newRun(), newDemo())
 	root.AddCommand(newVersion())
+	root.SetHelpCommand(newHelp())
 	root.SuggestionsMinimumDistance = 2
 	root.Version = versionLine()
 	root.SetVersionTemplate("{{.Version}}\n")
@@ -98,6 +99,27 @@ func add(root *cobra.Command, group string, commands ...*cobra.Command) {
 		c.GroupID = group
 	}
 	root.AddCommand(commands...)
+}
+
+// newHelp is cobra's, but that it tells a word that is no command.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about any command",
+		ValidArgsFunction: func(cmd *cobra.Command, _ []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+			for _, c := range cmd.Root().Commands() {
+				names = append(names, c.Name())
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return unknownCommand(cmd.Root(), strings.Join(args, " "))
+			}
+			return about.Help()
+		},
+	}
 }
 
 // unknownCommand names the commands that may have been meant.
