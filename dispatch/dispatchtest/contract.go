@@ -73,6 +73,7 @@ func Run(t *testing.T, open func(t *testing.T) *rest.Config) {
 		{"marks that protect from nothing", unprotected},                                     // digest §13, case 75
 		{"a missing namespace is created once, from the fleet's document", missingNamespace}, // digest §13, case 86
 		{"a missing namespace without a document", bareNamespace},
+		{"a namespace that was meant and never placed stays for what is in it", namespaceMeant},
 		{"a namespace that goes later", namespaceGoes},
 		{"a namespace that goes with all that is in it", namespaceGoesWithAll},
 		{"a namespace of ours is known to be there", ownNamespace}, // F22

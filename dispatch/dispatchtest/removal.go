@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fairlead/fairlead/dispatch"
+	"github.com/fairlead/fairlead/propagate"
 )
 
 // It was to be created where something else stood, so all that is on record is
@@ -248,4 +249,19 @@ func unread(w *world) {
 	})
 	w.must(apply(second))
 	w.counter.hook(nil, nil)
+}
+
+// The fleet meant to place a namespace, and gave it up before it could. One of
+// that name was made since, because something needs it.
+func namespaceMeant(w *world) {
+	ns := Object("{apiVersion: v1, kind: Namespace, metadata: {name: " + w.ns + "}}")
+	w.must(apply(w.object(settings)))
+	if err := w.inventory.Save(map[string]map[propagate.ID]*dispatch.Entry{cluster: {ID(ns): {APIVersion: "v1"}}}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.restart()
+	w.must(remove(ns))
+	if live := w.live(ns); live == nil || live.GetDeletionTimestamp() != nil {
+		w.t.Error("the namespace is being deleted")
+	}
 }
