@@ -68,7 +68,7 @@ const localConfig = "config.kubernetes.io/local-config"
 // fileText is an object as a file, if the tools that apply it will see it there.
 func fileText(manifest map[string]any) ([]byte, error) {
 	if v, ok := foundIn(manifest).Annotations[localConfig]; ok && v != "false" {
-		return nil, &Error{Reason: Invalid, Err: fmt.Errorf("Flux leaves out what bears the annotation %s: take it off, or do not place it here", localConfig)}
+		return nil, &Error{Reason: Invalid, Err: fmt.Errorf("the annotation %s has Flux leave it out: take it off, or do not place it here", localConfig)}
 	}
 	raw, err := yaml.Marshal(manifest)
 	if err != nil {

@@ -13,5 +13,5 @@ func mostFiles() int {
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
 		return 0
 	}
-	return int(min(uint64(limit.Cur), 1<<30))
+	return int(min(uint64(limit.Cur), 1<<30)) //nolint:unconvert // it is signed on some systems
 }

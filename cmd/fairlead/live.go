@@ -52,9 +52,8 @@ func (f *getFlags) live(cmd *cobra.Command, word, name string, state *propagate.
 		return fmt.Errorf("no cluster serves a resource %q, and git has %s", word, ourNouns)
 	}
 	silent(cmd.ErrOrStderr(), failed)
-	switch {
-	case len(q.answers) == 0:
-		return nil // nobody answered, which was told
+	if len(q.answers) == 0 {
+		return &exitError{exitFailed} // nobody answered, which was told
 	}
 	return q.print(cmd.OutOrStdout(), cmd.ErrOrStderr())
 }
