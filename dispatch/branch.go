@@ -377,9 +377,6 @@ func (b *branch) Adopt(context.Context, Ref) error { return nil }
 // object.
 func (b *branch) Release(ctx context.Context, ref Ref, uid types.UID) error {
 	return b.leave(ctx, ref, uid, func(o map[string]any) ([]byte, error) {
-		if o == nil {
-			return nil, &Error{Reason: Invalid, Err: fmt.Errorf("%s in %s is not an object any more: mend it or remove it", fileOf(ref), b)}
-		}
 		raw, err := yaml.Marshal(letGo(o))
 		if err != nil {
 			return nil, &Error{Reason: Invalid, Err: err}
@@ -392,14 +389,15 @@ func (b *branch) Release(ctx context.Context, ref Ref, uid types.UID) error {
 // something needs it.
 func (b *branch) Delete(ctx context.Context, ref Ref, uid types.UID) error {
 	return b.leave(ctx, ref, uid, func(o map[string]any) ([]byte, error) {
-		if foundation(ref.ID()) && o != nil {
+		if foundation(ref.ID()) {
 			b.givenUp = append(b.givenUp, givenUp{ref, o})
 		}
 		return nil, nil
 	})
 }
 
-// leave makes something else of a file that is ours.
+// leave makes something else of a file that is ours. Whoever took our marks out
+// of it made it theirs: the hash that is known of it may be of what they wrote.
 func (b *branch) leave(ctx context.Context, ref Ref, uid types.UID, become func(map[string]any) ([]byte, error)) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -410,7 +408,12 @@ func (b *branch) leave(ctx context.Context, ref Ref, uid types.UID, become func(
 	if err != nil || hash == "" {
 		return err
 	}
-	if uid != "" && hash != string(uid) || uid == "" && (o == nil || !foundIn(o).Ours()) {
+	switch {
+	case uid != "" && hash != string(uid), uid == "" && o == nil:
+		return nil
+	case o == nil:
+		return &Error{Reason: Invalid, Err: fmt.Errorf("%s in %s is not an object any more: mend it or remove it", fileOf(ref), b)}
+	case !foundIn(o).Ours():
 		return nil
 	}
 	raw, err := become(o)

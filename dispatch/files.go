@@ -3,6 +3,7 @@
 package dispatch
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"strings"
@@ -77,8 +78,12 @@ func fileText(manifest map[string]any) ([]byte, error) {
 	return raw, nil
 }
 
-// parseFile reads an object; nil when it is none.
+// parseFile reads an object; nil when it is none, or not the only one. We write
+// one to a file, and its text has no marker at the beginning of a line.
 func parseFile(raw []byte) map[string]any {
+	if _, more, _ := bytes.Cut(raw, []byte("\n---")); len(bytes.TrimSpace(more)) > 0 {
+		return nil
+	}
 	doc, err := yaml.YAMLToJSON(raw)
 	if err != nil {
 		return nil

@@ -43,6 +43,8 @@ func RunFiles(t *testing.T, open func(t *testing.T) Files) {
 		{"protective marks turn a delete into a release", filesProtected}, // digest §13, case 75
 		{"a file that is not ours any more is not deleted", filesTaken},
 		{"what was never ours is neither deleted nor released", filesNeverOurs},
+		{"what somebody put in the place of ours is neither deleted nor released", filesReplaced},
+		{"what is no object any more is not deleted", filesBroken},
 		{"hold and leave write nothing", filesHold},
 		{"a dry run writes nothing", filesDryRun},
 		{"a lost inventory writes nothing", filesLostInventory},
@@ -330,6 +332,38 @@ func filesNeverOurs(w *filesWorld) {
 		if n := len(w.inventory.Entries(cluster)); n != 0 {
 			w.t.Errorf("the inventory has %d entries", n)
 		}
+	}
+}
+
+// Our marks are gone, and with them our say.
+func filesReplaced(w *filesWorld) {
+	for name, leave := range map[string]func(map[string]any) Work{"a": remove, "b": let} {
+		file := "shop/configmap_" + name + ".yaml"
+		theirs := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", namespace: shop}\n"
+		w.must(apply(note(name, "red")))
+		w.Put(file, theirs)
+		w.must(leave(note(name, "red")))
+		if got := w.Read()[file]; got != theirs {
+			w.t.Errorf("the file is %q", got)
+		}
+		if n := len(w.inventory.Entries(cluster)); n != 0 {
+			w.t.Errorf("the inventory has %d entries", n)
+		}
+	}
+}
+
+// Nobody knows what it holds: a directory leaves it, a branch asks for a hand.
+func filesBroken(w *filesWorld) {
+	w.must(apply(note("a", "red")))
+	theirs := w.Read()[noteFile] + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: more, namespace: shop}\n"
+	w.Put(noteFile, theirs)
+	for _, o := range w.want(remove(note("a", "red"))) {
+		if !errors.Is(o.Err, dispatch.Invalid) || !strings.Contains(o.Err.Error(), "is not an object any more: mend it or remove it") {
+			w.t.Errorf("left: %v", o.Err)
+		}
+	}
+	if got := w.Read()[noteFile]; got != theirs {
+		w.t.Errorf("the file is %q", got)
 	}
 }
 
