@@ -66,6 +66,28 @@ func TestContactListsAtOnce(t *testing.T) {
 	}
 }
 
+// Which namespaces there are must be known, or known to be unknown, before
+// anything is sent.
+func TestContactNeedsTheNamespaces(t *testing.T) {
+	s := start(t, "eu-1")
+	s.Fail(func(r *http.Request) (int, bool) {
+		return http.StatusInternalServerError, r.URL.Path == "/api/v1/namespaces"
+	})
+	d := dispatch.New(&dispatchtest.Inventory{}, dispatch.Options{Backoff: quick})
+	defer d.Close(context.Background())
+	d.SetMember("eu-1", push(t, s))
+	other := dispatchtest.Object("{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: default}}")
+	sync1(t, d, dispatchtest.Works{"eu-1": apply(configMap("a", "red"), other)})
+	if left := wait(t, d, time.Second); len(left) == 0 {
+		t.Error("nothing is left")
+	}
+	if patches(s) != 0 {
+		t.Error("something was sent")
+	}
+	s.Fail(nil)
+	until(t, func() bool { return holds(t, s, "a") })
+}
+
 type slow func(*http.Request) (*http.Response, error)
 
 func (f slow) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
