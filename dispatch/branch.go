@@ -78,6 +78,8 @@ type branch struct {
 	// givenUp are namespaces and definitions whose files are to go, unless
 	// something needs them.
 	givenUp []givenUp
+	// theirs are objects whose files are somebody else's by now, and stay.
+	theirs []string
 }
 
 type givenUp struct {
@@ -93,7 +95,7 @@ func (b *branch) String() string { return "branch " + b.name + " of " + b.in.Str
 func (b *branch) Begin(ctx context.Context, ask bool) (Position, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.edits, b.secrets, b.givenUp = map[string][]byte{}, nil, nil
+	b.edits, b.secrets, b.givenUp, b.theirs = map[string][]byte{}, nil, nil, nil
 	err := b.find(ctx, ask)
 	return b.position(), err
 }
@@ -409,11 +411,12 @@ func (b *branch) leave(ctx context.Context, ref Ref, uid types.UID, become func(
 		return err
 	}
 	switch {
-	case uid != "" && hash != string(uid), uid == "" && o == nil:
+	case uid != "" && hash != string(uid), uid == "" && (o == nil || !foundIn(o).Ours()):
 		return nil
 	case o == nil:
 		return &Error{Reason: Invalid, Err: fmt.Errorf("%s in %s is not an object any more: mend it or remove it", fileOf(ref), b)}
 	case !foundIn(o).Ours():
+		b.theirs = append(b.theirs, ref.ID().String())
 		return nil
 	}
 	raw, err := become(o)
@@ -436,6 +439,10 @@ func (b *branch) Flush(ctx context.Context, of Source) (Flushed, error) {
 		return Flushed{}, err
 	}
 	done := Flushed{Changes: len(b.edits)}
+	for _, id := range b.theirs {
+		done.Warnings = append(done.Warnings, fmt.Sprintf("%s stays in %s: somebody took our marks out of its file", id, b))
+	}
+	b.theirs = nil
 	if len(b.edits) == 0 {
 		done.Position = b.position()
 		return done, nil

@@ -443,11 +443,21 @@ func TestEditedByHand(t *testing.T) {
 	if got := p.show("eu-1", "shop/configmap_c.yaml"); !strings.Contains(got, "blue") {
 		t.Errorf("c is\n%s", got)
 	}
-	// What was edited is still ours to remove.
+	// What was edited is still ours to remove, unless our marks were taken off.
+	edit["shop/configmap_a.yaml"] = strings.Replace(p.show("eu-1", "shop/configmap_a.yaml"), "v: red", "v: mine", 1)
 	p.theirs("eu-1", edit)
-	p.must(levelOf{"eu-1": {{Verb: dispatch.Delete, Object: note("c", "blue").Object}}}.of("4", ""))
-	if got := p.show("eu-1", "shop/configmap_c.yaml"); got != "" {
+	remove := func(name, v string) dispatchtest.Work {
+		return dispatchtest.Work{Verb: dispatch.Delete, Object: note(name, v).Object}
+	}
+	p.must(levelOf{"eu-1": {remove("a", "red"), remove("c", "blue")}}.of("4", ""))
+	if got := p.show("eu-1", "shop/configmap_a.yaml"); got != "" {
+		t.Errorf("a is\n%s", got)
+	}
+	if got := p.show("eu-1", "shop/configmap_c.yaml"); !strings.Contains(got, "mine") {
 		t.Errorf("c is\n%s", got)
+	}
+	if told := strings.Join(p.told("warn"), "\n"); !strings.Contains(told, "ConfigMap shop/c stays in ") || !strings.Contains(told, ": somebody took our marks out of its file") {
+		t.Errorf("told: %s", told)
 	}
 }
 
