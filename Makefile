@@ -2,7 +2,7 @@
 
 GO ?= go
 
-.PHONY: build demo test kube bench fuzz soak lint generate
+.PHONY: build demo test kube bench fuzz soak race lint generate
 
 build: ## the program, in bin/
 	$(GO) build -o bin/fairlead ./cmd/fairlead
@@ -38,6 +38,9 @@ soak: ## the laws and the oracle over many random histories, and 1,000 fault run
 	echo "$(SOAK) histories each; the same ones again: FAIRLEAD_SOAK_SEED=$$seed make soak SOAK=$(SOAK)"; \
 	$(GO) test ./propagate -run '^Test(Oracle|Laws|FailoverLaws)$$' -rapid.checks=$(SOAK) -rapid.seed=$$seed -timeout 12h -v
 	FAIRLEAD_FAULT_SEEDS=$(FAULTS) $(GO) test ./reconcile -run '^TestFaults$$' -timeout 6h
+
+race: ## every test on embedded members, with the race detector (some ten minutes)
+	$(GO) test -race -short -timeout 30m ./...
 
 lint:
 	golangci-lint run

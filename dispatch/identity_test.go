@@ -9,6 +9,8 @@ import (
 	"maps"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,9 +24,27 @@ import (
 
 // redirected is a member whose address leads somewhere else from one moment
 // on: another cluster, or something that is none.
-type redirected struct{ to http.RoundTripper }
+type redirected struct {
+	mu sync.Mutex
+	to http.RoundTripper
+}
 
-func (r *redirected) RoundTrip(req *http.Request) (*http.Response, error) { return r.to.RoundTrip(req) }
+func to(there http.RoundTripper) *redirected { return &redirected{to: there} }
+
+func (r *redirected) RoundTrip(req *http.Request) (*http.Response, error) {
+	r.mu.Lock()
+	there := r.to
+	r.mu.Unlock()
+	return there.RoundTrip(req)
+}
+
+// turn has the address lead to there, and returns where it led before.
+func (r *redirected) turn(there http.RoundTripper) (before http.RoundTripper) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before, r.to = r.to, there
+	return before
+}
 
 // leads to a server, whatever the address says.
 func leads(t testing.TB, s *embedded.Server) http.RoundTripper {
@@ -74,7 +94,7 @@ func identityOf(t testing.TB, s *embedded.Server) types.UID {
 func TestRebuiltMemberIsFrozenUntilItIsNamed(t *testing.T) {
 	before, after := start(t, "before"), start(t, "after")
 	inventory := &dispatchtest.Inventory{}
-	way := &redirected{leads(t, before)}
+	way := to(leads(t, before))
 	a, b, same := configMap("a", "red"), configMap("b", "red"), configMap("same", "red")
 	d := dispatch.New(inventory, dispatch.Options{Backoff: quick})
 	d.SetMember("eu-1", through(t, way))
@@ -84,7 +104,7 @@ func TestRebuiltMemberIsFrozenUntilItIsNamed(t *testing.T) {
 	}
 	d.Close(context.Background())
 
-	way.to = leads(t, after)
+	way.turn(leads(t, after))
 	d = dispatch.New(inventory, dispatch.Options{Backoff: quick})
 	defer d.Close(context.Background())
 	d.SetMember("eu-1", through(t, way))
@@ -121,7 +141,7 @@ func TestRebuiltMemberIsFrozenUntilItIsNamed(t *testing.T) {
 // is asked who it is before anything is made again.
 func TestRebuiltWhileWeRun(t *testing.T) {
 	before, after := start(t, "before"), start(t, "after")
-	way := &redirected{leads(t, before)}
+	way := to(leads(t, before))
 	d := dispatch.New(&dispatchtest.Inventory{}, dispatch.Options{Backoff: quick})
 	defer d.Close(context.Background())
 	d.SetMember("eu-1", through(t, way))
@@ -130,7 +150,7 @@ func TestRebuiltWhileWeRun(t *testing.T) {
 		t.Fatal(left[0].Err)
 	}
 	time.Sleep(2100 * time.Millisecond) // who it is was asked a moment ago
-	way.to = leads(t, after)
+	way.turn(leads(t, after))
 	sync1(t, d, dispatchtest.Works{"eu-1": apply(configMap("a", "blue"))})
 	left := wait(t, d, 10*time.Second)
 	if len(left) != 1 || !errors.Is(left[0].Err, dispatch.Replaced) || !left[0].Final {
@@ -221,7 +241,7 @@ func TestTwoNamesForOneClusterAreRefused(t *testing.T) {
 // API's own words, is not believed: nothing is made again, nothing forgotten.
 func TestMemberThatHasNothingIsNotBelieved(t *testing.T) {
 	s := start(t, "one")
-	way := &redirected{leads(t, s)}
+	way := to(leads(t, s))
 	inventory := &dispatchtest.Inventory{}
 	d := dispatch.New(inventory, dispatch.Options{Backoff: quick})
 	defer d.Close(context.Background())
@@ -234,27 +254,26 @@ func TestMemberThatHasNothingIsNotBelieved(t *testing.T) {
 	time.Sleep(2100 * time.Millisecond) // who it is was asked a moment ago
 
 	known := inventory.Entries("eu-1")
-	creates := 0
-	real := way.to
-	way.to = roundTrip(func(req *http.Request) (*http.Response, error) {
+	var creates atomic.Int64
+	real := way.turn(roundTrip(func(req *http.Request) (*http.Response, error) {
 		name := req.URL.Path[strings.LastIndex(req.URL.Path, "/")+1:]
 		if req.Method == http.MethodPatch && !strings.Contains(req.URL.RawQuery, "force") {
-			creates++
+			creates.Add(1)
 		}
 		return answer(req, http.StatusNotFound, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,"message":"not found","details":{"name":"`+name+`"}}`), nil
-	})
+	}))
 	sync1(t, d, dispatchtest.Works{"eu-1": append(apply(configMap("a", "blue")), dispatchtest.Work{Verb: dispatch.Delete, Object: b})})
 	left := wait(t, d, 700*time.Millisecond)
 	if len(left) != 1 || !errors.Is(left[0].Err, dispatch.Unreachable) {
 		t.Fatalf("left: %v", left)
 	}
-	if creates > 0 {
-		t.Errorf("%d creates", creates)
+	if n := creates.Load(); n > 0 {
+		t.Errorf("%d creates", n)
 	}
 	if now := inventory.Entries("eu-1"); len(now) != 2 || !maps.Equal(now, known) {
 		t.Errorf("the inventory has %v, want %v", now, known)
 	}
-	way.to = real
+	way.turn(real)
 	if left := wait(t, d, 10*time.Second); len(left) > 0 {
 		t.Fatal(left[0].Err)
 	}

@@ -197,10 +197,10 @@ func TestLongSilence(t *testing.T) {
 		Base: time.Millisecond, Max: time.Hour, Silent: 50 * time.Millisecond, Jitter: func() float64 { return 0 },
 	}})
 	defer d.Close(context.Background())
-	d.SetMember("eu-1", through(t, &redirected{roundTrip(func(r *http.Request) (*http.Response, error) {
+	d.SetMember("eu-1", through(t, to(roundTrip(func(r *http.Request) (*http.Response, error) {
 		asked.Add(1)
 		return honest.RoundTrip(r)
-	})}))
+	}))))
 	s.Partition(true)
 	sync1(t, d, dispatchtest.Works{"eu-1": apply(configMap("a", "red"))})
 	// After thirty failures the pause would be longer than a test.

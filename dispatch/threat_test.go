@@ -27,12 +27,12 @@ import (
 func hostile(t *testing.T, answers roundTrip) dispatch.Member {
 	t.Helper()
 	honest := leads(t, start(t, "eu-1"))
-	return through(t, &redirected{roundTrip(func(r *http.Request) (*http.Response, error) {
+	return through(t, to(roundTrip(func(r *http.Request) (*http.Response, error) {
 		if strings.Contains(r.URL.Path, "/configmaps") {
 			return answers(r)
 		}
 		return honest.RoundTrip(r)
-	})})
+	})))
 }
 
 var configMaps = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
@@ -187,12 +187,12 @@ func TestRefusalOfASecretIsMasked(t *testing.T) {
 	const canary = "canary-2391"
 	for _, code := range []int{http.StatusBadRequest, http.StatusForbidden, http.StatusConflict, http.StatusUnprocessableEntity, http.StatusInternalServerError} {
 		honest := leads(t, s)
-		m := through(t, &redirected{roundTrip(func(r *http.Request) (*http.Response, error) {
+		m := through(t, to(roundTrip(func(r *http.Request) (*http.Response, error) {
 			if r.Method != http.MethodPatch {
 				return honest.RoundTrip(r)
 			}
 			return answer(r, code, fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"message":"admission webhook denied: %s","details":{"causes":[{"message":%q}]}}`, code, canary, canary)), nil
-		})})
+		})))
 		secret := dispatchtest.Object("{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: default}, stringData: {k: " + canary + "}}")
 		_, err := m.Apply(context.Background(), secret, dispatch.ApplyOptions{})
 		if err == nil || strings.Contains(err.Error(), canary) {
@@ -209,7 +209,7 @@ func TestBlackHole(t *testing.T) {
 	way := leads(t, hole)
 	var closed atomic.Bool
 	back := make(chan struct{})
-	m := through(t, &redirected{roundTrip(func(r *http.Request) (*http.Response, error) {
+	m := through(t, to(roundTrip(func(r *http.Request) (*http.Response, error) {
 		if closed.Load() {
 			select {
 			case <-back:
@@ -218,7 +218,7 @@ func TestBlackHole(t *testing.T) {
 			return nil, io.ErrUnexpectedEOF
 		}
 		return way.RoundTrip(r)
-	})})
+	})))
 	d := dispatch.New(&dispatchtest.Inventory{}, dispatch.Options{Backoff: quick})
 	defer d.Close(context.Background())
 	d.SetMember("eu-1", m)
