@@ -45,13 +45,27 @@ func (r *Repo) History(since, head string) ([]*Commit, error) {
 		}
 		stop = plumbing.NewHash(resolved)
 	}
-	var line []*commit
+	var history []*Commit // a line can be a million commits long: of each only this is kept
+	seen := commits{}     // what neighbouring merges look at is much the same
+	authors := map[string]string{}
 	for h := plumbing.NewHash(at); h != stop; {
 		c, err := r.commit(h)
 		if err != nil {
 			return nil, err
 		}
-		line = append(line, c)
+		filled, err := r.fill(c, seen)
+		if err != nil {
+			return nil, err
+		}
+		if known, ok := authors[filled.Author]; ok {
+			filled.Author = known
+		} else {
+			authors[filled.Author] = filled.Author
+		}
+		if len(history) > 0 {
+			filled.Hash = history[len(history)-1].Parent
+		}
+		history = append(history, filled)
 		if len(c.parents) == 0 {
 			if since != "" {
 				return nil, fmt.Errorf("commit %s: %w of %s", short(stop), ErrNotAncestor, head)
@@ -63,14 +77,7 @@ func (r *Repo) History(since, head string) ([]*Commit, error) {
 		}
 		h = c.parents[0]
 	}
-	slices.Reverse(line)
-	history := make([]*Commit, len(line))
-	seen := commits{} // what neighbouring merges look at is much the same
-	for i, c := range line {
-		if history[i], err = r.fill(c, seen); err != nil {
-			return nil, err
-		}
-	}
+	slices.Reverse(history)
 	return history, nil
 }
 
