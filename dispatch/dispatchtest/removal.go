@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/propagate"
@@ -156,15 +157,9 @@ func unprotected(w *world) {
 	w.gone(o)
 }
 
-// What is on its way out takes an update, and is not there for it.
-func updateOfWhatGoes(w *world) {
-	w.namespace()
-	o := w.object(settings)
-	w.must(apply(o))
-	w.edit("their-operator", o, func(u *unstructured.Unstructured) { u.SetFinalizers([]string{"example.com/theirs"}) })
-	uid := w.live(o).GetUID()
-	w.remove(o)
-	o = w.object(strings.Replace(settings, "red", "blue", 1))
+// comesAgain wants an object of which another one is still on its way out.
+func (w *world) comesAgain(o map[string]any, before types.UID) {
+	w.t.Helper()
 	fleet := Fleet(Works{cluster: {apply(o)}})
 	if err := w.d.Sync(fleet, fleet.Changed(), dispatch.SyncOptions{}); err != nil {
 		w.t.Fatal(err)
@@ -174,7 +169,19 @@ func updateOfWhatGoes(w *world) {
 		return len(left) == 1 && !left[0].Final && strings.HasSuffix(left[0].Err.Error(), "the object of before is still being deleted")
 	})
 	w.edit("their-operator", o, func(u *unstructured.Unstructured) { u.SetFinalizers(nil) })
-	w.until("it is there again", func() bool { live := w.live(o); return live != nil && live.GetUID() != uid })
+	w.until("it is there again", func() bool { live := w.live(o); return live != nil && live.GetUID() != before })
+}
+
+// What is on its way out takes an update, and is not there for it.
+func updateOfWhatGoes(w *world) {
+	w.namespace()
+	o := w.object(settings)
+	w.must(apply(o))
+	w.edit("their-operator", o, func(u *unstructured.Unstructured) { u.SetFinalizers([]string{"example.com/theirs"}) })
+	uid := w.live(o).GetUID()
+	w.remove(o)
+	o = w.object(strings.Replace(settings, "red", "blue", 1))
+	w.comesAgain(o, uid)
 	w.same("data", field(w.live(o), "data"), o["data"])
 }
 
@@ -217,16 +224,7 @@ func stuckAndLost(w *world) {
 	w.remove(o)
 	w.inventory = &Inventory{}
 	w.restart()
-	fleet := Fleet(Works{cluster: {apply(o)}})
-	if err := w.d.Sync(fleet, fleet.Changed(), dispatch.SyncOptions{}); err != nil {
-		w.t.Fatal(err)
-	}
-	w.until("it says why", func() bool {
-		left := w.d.Outcomes()
-		return len(left) == 1 && !left[0].Final && strings.HasSuffix(left[0].Err.Error(), "the object of before is still being deleted")
-	})
-	w.edit("their-operator", o, func(u *unstructured.Unstructured) { u.SetFinalizers(nil) })
-	w.until("it is there again", func() bool { live := w.live(o); return live != nil && live.GetUID() != uid })
+	w.comesAgain(o, uid)
 }
 
 // The place of what is new has to be seen before anything is put there.
