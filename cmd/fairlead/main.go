@@ -12,6 +12,8 @@ import (
 	"runtime"
 	"syscall"
 	"time"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
 // mayEndIn is how long a process that was told to end may take: longer than
@@ -23,7 +25,7 @@ func main() { os.Exit(program(os.Args[1:])) }
 // program runs until it is done or a signal ends it. A second signal ends what
 // the first one did not.
 func program(args []string) int {
-	heedMemoryLimit()
+	heedMemoryLimit(memlimit.FromCgroup)
 	calm := make([]byte, slack)
 	defer runtime.KeepAlive(calm)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -19,11 +19,11 @@ const slack = 32 << 20
 // may use, by its cgroup, comes to an end. Left to itself it lets the heap double,
 // and the kernel would end the process while half of that is garbage. A tenth, and
 // the slack, are left for what is not the collector's. GOMEMLIMIT says otherwise.
-func heedMemoryLimit() {
+func heedMemoryLimit(granted memlimit.Provider) {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}
-	limit, err := memlimit.FromCgroup()
+	limit, err := granted()
 	if err != nil || limit > math.MaxInt64/2 {
 		return // there is none
 	}

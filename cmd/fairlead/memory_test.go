@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -11,13 +12,43 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// F14: what the collector may use follows the limit of the cgroup, unless
+// F14: what the collector may use follows what the process is granted, unless
 // GOMEMLIMIT says otherwise.
+func TestMemoryLimitIsHeeded(t *testing.T) {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
+	for _, test := range []struct {
+		name    string
+		set     string
+		granted uint64
+		err     error
+		want    int64 // math.MaxInt64: it is left as it was
+	}{
+		{"a limit", "", 200 << 20, nil, (200 << 20) / 10 * 9},
+		{"GOMEMLIMIT", "150MiB", 200 << 20, nil, math.MaxInt64},
+		{"no cgroup", "", 0, errors.New("none"), math.MaxInt64},
+		{"no limit, as the first version of cgroups says it", "", math.MaxInt64 &^ 4095, nil, math.MaxInt64},
+		{"no limit", "", math.MaxUint64, nil, math.MaxInt64},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Setenv("GOMEMLIMIT", test.set)
+			debug.SetMemoryLimit(math.MaxInt64)
+			heedMemoryLimit(func() (uint64, error) { return test.granted, test.err })
+			if got := debug.SetMemoryLimit(-1); got != test.want {
+				t.Errorf("got %d, want %d", got, test.want)
+			}
+		})
+	}
+}
+
+// F14: the cgroup is that of the process. It is left out where none can be made;
+// what is done with its limit is shown without one.
 func TestMemoryLimitOfTheCgroup(t *testing.T) {
 	if os.Getenv("FAIRLEAD_TEST_LIMIT") != "" {
-		heedMemoryLimit()
+		heedMemoryLimit(memlimit.FromCgroup)
 		fmt.Println("limit", debug.SetMemoryLimit(-1))
 		return
 	}
