@@ -73,20 +73,29 @@ func TestMemoryLimitOfTheCgroup(t *testing.T) {
 }
 
 // limited makes a cgroup with a limit, and returns the file that takes members.
+// The kernel makes the files of a cgroup; where it made none the directory is
+// ordinary (the root of the first version is a tmpfs) and limits nothing.
 func limited(t *testing.T, limit int) (procs string) {
 	t.Helper()
-	for parent, file := range map[string]string{
-		"/sys/fs/cgroup/memory": "memory.limit_in_bytes",
-		"/sys/fs/cgroup":        "memory.max",
+	for _, hierarchy := range []struct{ parent, limit string }{
+		{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"},
+		{"/sys/fs/cgroup", "memory.max"},
 	} {
-		dir := filepath.Join(parent, fmt.Sprintf("fairlead-test-%d", os.Getpid()))
+		dir := filepath.Join(hierarchy.parent, fmt.Sprintf("fairlead-test-%d", os.Getpid()))
 		if os.Mkdir(dir, 0o755) != nil {
 			continue
 		}
 		t.Cleanup(func() { _ = os.Remove(dir) })
-		if os.WriteFile(filepath.Join(dir, file), fmt.Append(nil, limit), 0o600) == nil {
-			return filepath.Join(dir, "cgroup.procs")
+
+		file, err := os.OpenFile(filepath.Join(dir, hierarchy.limit), os.O_WRONLY, 0)
+		if err != nil {
+			continue
 		}
+		_, err = fmt.Fprint(file, limit)
+		if err := errors.Join(err, file.Close()); err != nil {
+			continue
+		}
+		return filepath.Join(dir, "cgroup.procs")
 	}
 	t.Skip("no cgroup can be made here")
 	return ""
