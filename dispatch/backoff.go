@@ -6,6 +6,8 @@ import (
 	"errors"
 	"math/rand/v2"
 	"time"
+
+	"github.com/fairlead/fairlead/dispatch/member"
 )
 
 // Backoff is how long to wait between attempts: Base, twice that, and so on
@@ -44,14 +46,15 @@ func (b Backoff) after(failures int) time.Duration { return b.upTo(b.Max, failur
 // afterError is the pause after so many failures in a row, the last of which
 // was err.
 func (b Backoff) afterError(err error, failures int) time.Duration {
-	if e := (*Error)(nil); errors.As(err, &e) && e.silent {
+	if e := (*member.Error)(nil); errors.As(err, &e) && e.Silent {
 		return b.upTo(b.Silent, failures)
 	}
 	return b.after(failures)
 }
 
 func (b Backoff) upTo(d time.Duration, failures int) time.Duration {
-	if shift := failures - 1; shift < 30 && b.Base<<shift < d {
+	// The end is halved, for a long base that is doubled so often overflows.
+	if shift := failures - 1; shift < 30 && b.Base < d>>shift {
 		d = b.Base << shift
 	}
 	return d - time.Duration(b.Jitter()*float64(d)/2)

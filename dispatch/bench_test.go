@@ -14,7 +14,9 @@ import (
 
 	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/dispatch/dispatchtest"
-	"github.com/fairlead/fairlead/dispatch/kubetest"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/dispatch/push"
+	"github.com/fairlead/fairlead/testenv/kubetest"
 )
 
 func deployment(name string, replicas int) map[string]any {
@@ -39,7 +41,7 @@ spec:
 
 // bench measures n works of which everyone changes each round, on as many
 // members.
-func bench(b *testing.B, members []dispatch.Member, n int, make func(name string, round int) map[string]any) {
+func bench(b *testing.B, members []member.Member, n int, make func(name string, round int) map[string]any) {
 	d := dispatch.New(&dispatchtest.Inventory{}, dispatch.Options{})
 	defer d.Close(context.Background())
 	for i, m := range members {
@@ -75,9 +77,9 @@ func bench(b *testing.B, members []dispatch.Member, n int, make func(name string
 func BenchmarkEmbedded(b *testing.B) {
 	for _, size := range []struct{ members, works int }{{1, 1000}, {100, 10}, {1000, 10}, {1000, 100}} {
 		b.Run(fmt.Sprintf("%dx%d", size.members, size.works), func(b *testing.B) {
-			var members []dispatch.Member
+			var members []member.Member
 			for i := range size.members {
-				members = append(members, push(b, start(b, fmt.Sprintf("m%d", i))))
+				members = append(members, pushTo(b, start(b, fmt.Sprintf("m%d", i))))
 			}
 			bench(b, members, size.works, func(name string, round int) map[string]any {
 				return configMap(name, fmt.Sprintf("c%d", round))
@@ -85,44 +87,44 @@ func BenchmarkEmbedded(b *testing.B) {
 		})
 	}
 	b.Run("deployments", func(b *testing.B) {
-		bench(b, []dispatch.Member{push(b, start(b, "m"))}, 500, func(name string, round int) map[string]any {
+		bench(b, []member.Member{pushTo(b, start(b, "m"))}, 500, func(name string, round int) map[string]any {
 			return deployment(name, round+1)
 		})
 	})
 }
 
 func BenchmarkReal(b *testing.B) {
-	m, err := dispatch.Push(kubetest.Start(b, 1)[0].Config())
+	m, err := push.New(kubetest.Start(b, 1)[0].Config(), push.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Run("configmaps", func(b *testing.B) {
-		bench(b, []dispatch.Member{m}, 1000, func(name string, round int) map[string]any {
+		bench(b, []member.Member{m}, 1000, func(name string, round int) map[string]any {
 			return configMap(name, fmt.Sprintf("c%d", round))
 		})
 	})
 	b.Run("deployments", func(b *testing.B) {
-		bench(b, []dispatch.Member{m}, 500, func(name string, round int) map[string]any {
+		bench(b, []member.Member{m}, 500, func(name string, round int) map[string]any {
 			return deployment(name, round+1)
 		})
 	})
 }
 
-// BenchmarkSweep has one of 10,000 objects of a member deleted while nobody
+// BenchmarkRelist has one of 10,000 objects of a member deleted while nobody
 // looks, and takes the time from the beginning of the watch, which tells all
 // that there is, to the object being back. The aim is a second.
-func BenchmarkSweep(b *testing.B) {
-	b.Run("embedded", func(b *testing.B) { benchSweep(b, start(b, "m").Config()) })
-	b.Run("real", func(b *testing.B) { benchSweep(b, kubetest.Start(b, 1)[0].Config()) })
+func BenchmarkRelist(b *testing.B) {
+	b.Run("embedded", func(b *testing.B) { benchRelist(b, start(b, "m").Config()) })
+	b.Run("real", func(b *testing.B) { benchRelist(b, kubetest.Start(b, 1)[0].Config()) })
 }
 
-const swept = 10_000
+const relisted = 10_000
 
-func benchSweep(b *testing.B, config *rest.Config) {
+func benchRelist(b *testing.B, config *rest.Config) {
 	var requests, watches atomic.Int64
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return counting(func(r *http.Request) (*http.Response, error) {
+		return roundTrip(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Query().Get("watch") == "true" {
 				watches.Add(1)
 			} else {
@@ -131,13 +133,13 @@ func benchSweep(b *testing.B, config *rest.Config) {
 			return next.RoundTrip(r)
 		})
 	})
-	m, err := dispatch.Push(config)
+	m, err := push.New(config, push.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	var objects []map[string]any
-	for i := range swept {
-		objects = append(objects, configMap(fmt.Sprintf("swept-%05d", i), "red"))
+	for i := range relisted {
+		objects = append(objects, configMap(fmt.Sprintf("relisted-%05d", i), "red"))
 	}
 	fleet := dispatchtest.Fleet(dispatchtest.Works{"m": apply(objects...)})
 	inventory := &dispatchtest.Inventory{}
@@ -153,13 +155,13 @@ func benchSweep(b *testing.B, config *rest.Config) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		ref := refConfigMap("swept-07777")
+		ref := refConfigMap("relisted-07777")
 		if err := m.Delete(context.Background(), ref, ""); err != nil {
 			b.Fatal(err)
 		}
 		requests.Store(0)
 		watches.Store(0)
-		restored := make(chan dispatch.Event, swept)
+		restored := make(chan dispatch.Event, relisted)
 		d := dispatch.New(inventory, dispatch.Options{Watch: true, Log: func(e dispatch.Event) {
 			if e.Op == "restore" {
 				restored <- e
@@ -179,12 +181,8 @@ func benchSweep(b *testing.B, config *rest.Config) {
 		if err := d.Close(context.Background()); err != nil {
 			b.Fatal(err)
 		}
-		b.ReportMetric(took.Seconds(), "s/sweep")
+		b.ReportMetric(took.Seconds(), "s/relist")
 		b.ReportMetric(float64(requests.Load()), "requests")
 		b.ReportMetric(float64(watches.Load()), "watches")
 	}
 }
-
-type counting func(*http.Request) (*http.Response, error)
-
-func (f counting) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -15,13 +15,14 @@ import (
 
 	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/dispatch/dispatchtest"
+	"github.com/fairlead/fairlead/dispatch/push"
 )
 
-// At first contact one list tries the water, then as many go at once as may.
+// At first contact one list goes alone, then as many go at once as may.
 func TestContactListsAtOnce(t *testing.T) {
 	var (
-		mu                sync.Mutex
-		sent, flying, top int
+		mu                  sync.Mutex
+		sent, inFlight, top int
 	)
 	s := start(t, "eu-1")
 	for i := range 20 {
@@ -32,8 +33,8 @@ func TestContactListsAtOnce(t *testing.T) {
 		return slow(func(r *http.Request) (*http.Response, error) {
 			mu.Lock()
 			sent++
-			flying++
-			top = max(top, flying)
+			inFlight++
+			top = max(top, inFlight)
 			first := sent == 1
 			mu.Unlock()
 			time.Sleep(50 * time.Millisecond)
@@ -42,11 +43,11 @@ func TestContactListsAtOnce(t *testing.T) {
 			if first && sent > 1 {
 				t.Errorf("%d requests before the first was answered", sent)
 			}
-			flying--
+			inFlight--
 			return next.RoundTrip(r)
 		})
 	})
-	m, err := dispatch.Push(cfg)
+	m, err := push.New(cfg, push.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +76,7 @@ func TestContactNeedsTheNamespaces(t *testing.T) {
 	})
 	d := dispatch.New(&dispatchtest.Inventory{}, dispatch.Options{Backoff: quick})
 	defer d.Close(context.Background())
-	d.SetMember("eu-1", push(t, s))
+	d.SetMember("eu-1", pushTo(t, s))
 	other := dispatchtest.Object("{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: default}}")
 	sync1(t, d, dispatchtest.Works{"eu-1": apply(configMap("a", "red"), other)})
 	if left := wait(t, d, time.Second); len(left) == 0 {
@@ -126,7 +127,7 @@ func TestContactSparesWhatCannotBe(t *testing.T) {
 					return answer, err
 				})
 			})
-			m, err := dispatch.Push(cfg)
+			m, err := push.New(cfg, push.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/fairlead/fairlead/dispatch/dispatchtest"
 	"github.com/fairlead/fairlead/dispatch/embedded"
-	"github.com/fairlead/fairlead/dispatch/kubetest"
+	"github.com/fairlead/fairlead/testenv/kubetest"
 )
 
 func TestContractEmbedded(t *testing.T) {

@@ -22,6 +22,7 @@ import (
 	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/dispatch/dispatchtest"
 	"github.com/fairlead/fairlead/dispatch/embedded"
+	"github.com/fairlead/fairlead/dispatch/push"
 )
 
 const (
@@ -88,13 +89,13 @@ func among(t *testing.T, others int) (asked []string, answered, held int64) {
 	var bytes atomic.Int64
 	direct := &http.Transport{}
 	defer direct.CloseIdleConnections()
-	member, err := dispatch.Push(&rest.Config{Host: s.URL(), Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+	member, err := push.New(&rest.Config{Host: s.URL(), Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 		resp, err := direct.RoundTrip(r)
 		if err == nil {
 			resp.Body = counted{resp.Body, &bytes}
 		}
 		return resp, err
-	})})
+	})}, push.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,9 @@ import (
 
 	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/dispatch/dispatchtest"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/dispatch/pull"
+	"github.com/fairlead/fairlead/object"
 )
 
 func files(t *testing.T, dir string) (out []string) {
@@ -34,48 +37,51 @@ func files(t *testing.T, dir string) (out []string) {
 }
 
 func TestDirectoryFiles(t *testing.T) {
-	dispatchtest.RunFiles(t, func(t *testing.T) dispatchtest.Files {
-		dir := t.TempDir()
-		read := func() map[string]string {
-			contents := map[string]string{}
+	dispatchtest.RunFiles(t, directoryFiles)
+}
+
+// directoryFiles is a directory of its own.
+func directoryFiles(t *testing.T) dispatchtest.Files {
+	dir := t.TempDir()
+	read := func() map[string]string {
+		contents := map[string]string{}
+		for _, path := range files(t, dir) {
+			b, err := os.ReadFile(filepath.Join(dir, path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			contents[path] = string(b)
+		}
+		return contents
+	}
+	writes, last := 0, ""
+	return dispatchtest.Files{
+		Open: func() member.Member { return pull.Directory(dir) },
+		Read: read,
+		Put: func(path, content string) {
+			path = filepath.Join(dir, path)
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		},
+		Writes: func() int {
+			var now strings.Builder
 			for _, path := range files(t, dir) {
-				b, err := os.ReadFile(filepath.Join(dir, path))
+				info, err := os.Stat(filepath.Join(dir, path))
 				if err != nil {
 					t.Fatal(err)
 				}
-				contents[path] = string(b)
+				fmt.Fprintln(&now, path, info.ModTime().UnixNano(), info.Sys().(*syscall.Stat_t).Ino)
 			}
-			return contents
-		}
-		writes, last := 0, ""
-		return dispatchtest.Files{
-			Open: func() dispatch.Member { return dispatch.Directory(dir) },
-			Read: read,
-			Put: func(path, content string) {
-				path = filepath.Join(dir, path)
-				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			},
-			Writes: func() int {
-				var now strings.Builder
-				for _, path := range files(t, dir) {
-					info, err := os.Stat(filepath.Join(dir, path))
-					if err != nil {
-						t.Fatal(err)
-					}
-					fmt.Fprintln(&now, path, info.ModTime().UnixNano(), info.Sys().(*syscall.Stat_t).Ino)
-				}
-				if now.String() != last {
-					writes, last = writes+1, now.String()
-				}
-				return writes
-			},
-		}
-	})
+			if now.String() != last {
+				writes, last = writes+1, now.String()
+			}
+			return writes
+		},
+	}
 }
 
 // A pull cluster's directory holds what the cluster should run, one file per
@@ -85,7 +91,7 @@ func TestDirectory(t *testing.T) {
 	inventory := &dispatchtest.Inventory{}
 	open := func() *dispatch.Dispatcher {
 		d := dispatch.New(inventory, dispatch.Options{Backoff: quick})
-		d.SetMember("edge", dispatch.Directory(dir))
+		d.SetMember("edge", pull.Directory(dir))
 		return d
 	}
 	d := open()
@@ -132,7 +138,7 @@ func TestDirectory(t *testing.T) {
 		t.Errorf("left: %+v", left)
 	}
 
-	want(dispatchtest.Work{Verb: dispatch.Delete, Object: web}, dispatchtest.Work{Verb: dispatch.Release, Object: role},
+	want(dispatchtest.Work{Verb: dispatch.Delete, Object: web}, dispatchtest.Work{Verb: dispatch.Orphan, Object: role},
 		dispatchtest.Work{Verb: dispatch.Apply, Object: configMap("a", "blue")})
 	released := "_cluster/clusterrole.rbac.authorization.k8s.io_%53hop%3A..%2Fread.yaml"
 	if got, want := files(t, dir), []string{released, "default/configmap_a.yaml", "default/configmap_b.yaml"}; !slices.Equal(got, want) {
@@ -149,8 +155,8 @@ metadata:
 `; err != nil || string(raw) != want {
 		t.Errorf("what was released is\n%s(%v)", raw, err)
 	}
-	found, err := dispatch.Directory(dir).Get(context.Background(), refConfigMap("a"))
-	if err != nil || found.Annotations[dispatch.AnnotationDigest] != dispatchtest.Digest(configMap("a", "blue")).String() {
+	found, err := pull.Directory(dir).Get(context.Background(), refConfigMap("a"))
+	if err != nil || found.Annotations[object.AnnotationDigest] != dispatchtest.Digest(configMap("a", "blue")).String() {
 		t.Errorf("found %v, %v", found, err)
 	}
 }
@@ -160,7 +166,7 @@ metadata:
 func TestDirectoryReplicas(t *testing.T) {
 	dir := t.TempDir()
 	d := dispatch.New(&dispatchtest.Inventory{}, dispatch.Options{Backoff: quick})
-	d.SetMember("edge", dispatch.Directory(dir))
+	d.SetMember("edge", pull.Directory(dir))
 	for _, replicas := range []int{3, 5} {
 		web := dispatchtest.Object(fmt.Sprintf("{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: default}, spec: {replicas: %d}}", replicas))
 		sync1(t, d, dispatchtest.Works{"edge": {{Verb: dispatch.Apply, Object: web, RetainReplicas: true}}})

@@ -16,43 +16,24 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/fairlead/fairlead/propagate"
-)
-
-// What is ours on a member.
-const (
-	// Manager is the field manager of server-side apply.
-	Manager = "fairlead"
-	// LabelManaged with the value "true" is on every object that is ours.
-	LabelManaged = "fairlead.dev/managed"
-	// AnnotationBinding names the binding that the object came by.
-	AnnotationBinding = "fairlead.dev/binding"
-	// AnnotationRevision is the commit that last changed the object here.
-	AnnotationRevision = "fairlead.dev/revision"
-	// AnnotationDigest is the digest of the content that was sent.
-	AnnotationDigest = "fairlead.dev/digest"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/object"
 )
 
 // Fleet says what should be. It is asked at the moment of acting, from many
 // goroutines at once, and must not change after it was given to Sync.
 type Fleet interface {
 	// Desire is what to do with one object on one cluster.
-	Desire(cluster string, id propagate.ID) Desire
+	Desire(cluster string, id object.ID) Desire
 	// Desires yields every object that is wanted on the cluster or departed
 	// from it, and what Desire says of it. It is asked at first contact, after
 	// a restart and by SyncOptions.All, for all clusters at about the same time.
-	Desires(cluster string) iter.Seq2[propagate.ID, Desire]
+	Desires(cluster string) iter.Seq2[object.ID, Desire]
 	// Namespace is the fleet's document of a namespace for the cluster, marks
 	// included, or nil when the fleet has none.
 	Namespace(cluster, name string) map[string]any
 	// Source is the commit that the fleet is of.
-	Source() Source
-}
-
-// Source is a commit of the fleet.
-type Source struct {
-	Commit, Subject string
-	When            time.Time
+	Source() member.Source
 }
 
 // Verb is what to do with an object.
@@ -60,25 +41,25 @@ type Verb int
 
 // The verbs.
 const (
-	Leave   Verb = iota // not ours to touch, or unknown
-	Apply               // send the manifest
-	Hold                // wanted, but suspended: send nothing
-	Delete              // remove it
-	Release             // keep it, and remove what marks it as ours
+	Leave  Verb = iota // not ours to touch, or unknown
+	Apply              // send the manifest
+	Hold               // wanted, but suspended: send nothing
+	Delete             // remove it
+	Orphan             // leave it running, and remove what marks it as ours
 )
 
 // String reads "apply".
 func (v Verb) String() string {
-	return [...]string{"leave", "apply", "hold", "delete", "release"}[v]
+	return [...]string{"leave", "apply", "hold", "delete", "orphan"}[v]
 }
 
 // Desire is what should become of one object on one cluster.
 type Desire struct {
 	Verb       Verb
-	APIVersion string // also for Delete and Release; the inventory's when empty
+	APIVersion string // also for Delete and Orphan; the inventory's when empty
 	// Digest is of the manifest without the marks. An object that was
 	// acknowledged with the same digest is not sent.
-	Digest propagate.Digest
+	Digest object.Digest
 	// Manifest makes what is sent, marks included. The caller of it may alter
 	// what it returns.
 	Manifest func() (map[string]any, error)
@@ -97,10 +78,10 @@ type Desire struct {
 // already. It is called from several goroutines.
 type Inventory interface {
 	// Load's result is the caller's to change.
-	Load(cluster string) (map[propagate.ID]Entry, error)
+	Load(cluster string) (map[object.ID]Entry, error)
 	// Save stores what changed, by cluster, at once or not at all. A nil
 	// Entry is dropped.
-	Save(changed map[string]map[propagate.ID]*Entry) error
+	Save(changed map[string]map[object.ID]*Entry) error
 }
 
 // Entry is one object of the inventory.
@@ -109,9 +90,9 @@ type Entry struct {
 	UID        types.UID
 	// Digest was acknowledged by the member. The zero Digest is an intent: the
 	// object may or may not be there.
-	Digest propagate.Digest
+	Digest object.Digest
 	// Fields are those of the object that were ours when it was acknowledged.
-	Fields Fields
+	Fields member.Fields
 	// Version is the object's when it was acknowledged, or seen last. It is
 	// not kept: it tells old news from new while the process runs.
 	Version uint64 `json:"-"`
@@ -131,21 +112,11 @@ type Options struct {
 	// Look has every member looked at once when it is met, as a watch begins, and
 	// what was changed by hand restored.
 	Look bool
-	// Sweep is how long a watch lasts before everything is looked at again.
+	// Relist is how long a watch lasts before everything is looked at again.
 	// Default 10 min.
-	Sweep time.Duration
+	Relist time.Duration
 	// Log is told of every act and failure, from many goroutines at once.
 	Log func(Event)
-}
-
-// Event is one act on a member, or a failure to act.
-type Event struct {
-	Cluster string
-	ID      propagate.ID // zero: of the member as a whole
-	Op      string       // "apply", "adopt", "restore", "delete", "release", "list", "contact", "watch KIND", "look", "publish", "warn"
-	Note    string       // what is worth saying although it went well
-	Err     error        // an *Error
-	Took    time.Duration
 }
 
 // SyncOptions are of one Sync. The zero value works.
@@ -161,7 +132,7 @@ type SyncOptions struct {
 // whole when ID is zero: a member that cannot be reached is one outcome.
 type Outcome struct {
 	Cluster string
-	ID      propagate.ID
+	ID      object.ID
 	// Err is an *Error; nil when the outcome is only a note.
 	Err error
 	// Final says that waiting cannot mend it.
@@ -178,7 +149,7 @@ type Outcome struct {
 type Dispatcher struct {
 	inventory Inventory
 	opt       Options
-	saver     saver
+	writer    inventoryWriter
 
 	// ctx is of the requests; it ends when Close gives up on them.
 	ctx    context.Context
@@ -187,13 +158,13 @@ type Dispatcher struct {
 	turns  sync.Once // it was told that watches take turns
 
 	mu      sync.Mutex
-	changed *sync.Cond // busy, or the saver's state
-	lanes   map[string]*lane
+	changed *sync.Cond // busy, or the writer's state
+	workers map[string]*worker
 	// identities are the names that clusters go by, expected the clusters that
 	// names should stand for.
 	identities map[types.UID]string
 	expected   map[string]types.UID
-	busy       int // lanes with work that waiting may mend
+	busy       int // workers with work that waiting may mend
 }
 
 // New returns a Dispatcher without members.
@@ -204,36 +175,36 @@ func New(inventory Inventory, opt Options) *Dispatcher {
 	if opt.Total <= 0 {
 		opt.Total = 512
 	}
-	if opt.Sweep <= 0 {
-		opt.Sweep = 10 * time.Minute
+	if opt.Relist <= 0 {
+		opt.Relist = 10 * time.Minute
 	}
 	opt.Backoff = opt.Backoff.withDefaults()
-	d := &Dispatcher{inventory: inventory, opt: opt, lanes: map[string]*lane{}}
+	d := &Dispatcher{inventory: inventory, opt: opt, workers: map[string]*worker{}}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	d.changed = sync.NewCond(&d.mu)
-	d.saver.d = d
+	d.writer.d = d
 	return d
 }
 
 // SetMember makes m the way to reach a cluster. The same m again, by ==,
 // changes nothing. With nil the cluster is forgotten: nothing is sent to it
 // any more and its inventory is kept.
-func (d *Dispatcher) SetMember(cluster string, m Member) {
+func (d *Dispatcher) SetMember(cluster string, m member.Member) {
 	d.mu.Lock()
-	l := d.lanes[cluster]
-	if l == nil && m == nil {
+	w := d.workers[cluster]
+	if w == nil && m == nil {
 		d.mu.Unlock()
 		return
 	}
-	if l == nil {
-		l = newLane(d, cluster)
-		d.lanes[cluster] = l
+	if w == nil {
+		w = newWorker(d, cluster)
+		d.workers[cluster] = w
 	}
 	if m == nil {
-		delete(d.lanes, cluster)
+		delete(d.workers, cluster)
 	}
 	d.mu.Unlock()
-	l.setMember(m)
+	w.setMember(m)
 }
 
 // Sync makes fleet the level to reach and changed the keys that may need
@@ -242,24 +213,24 @@ func (d *Dispatcher) SetMember(cluster string, m Member) {
 //
 // What failed is tried again with growing pauses; what is Foreign, Invalid or
 // Unrendered only when its key is among changed, or with SyncOptions.All.
-func (d *Dispatcher) Sync(fleet Fleet, changed map[string][]propagate.ID, opt SyncOptions) error {
-	lanes := d.sorted()
-	keys := make([][]propagate.ID, len(lanes))
-	entries, errs := make([]map[propagate.ID]*Entry, len(lanes)), make([]error, len(lanes))
-	side(len(lanes), func(i int) {
-		l := lanes[i]
-		if errs[i] = l.load(); errs[i] == nil {
-			keys[i] = l.keys(fleet, changed[l.cluster], opt.All)
-			entries[i] = l.intents(fleet, keys[i], opt)
+func (d *Dispatcher) Sync(fleet Fleet, changed map[string][]object.ID, opt SyncOptions) error {
+	workers := d.sorted()
+	keys := make([][]object.ID, len(workers))
+	entries, errs := make([]map[object.ID]*Entry, len(workers)), make([]error, len(workers))
+	side(len(workers), func(i int) {
+		w := workers[i]
+		if errs[i] = w.load(); errs[i] == nil {
+			keys[i] = w.keys(fleet, changed[w.cluster], opt.All)
+			entries[i] = w.intents(fleet, keys[i], opt)
 		}
 	})
-	intents := map[string]map[propagate.ID]*Entry{}
-	for i, l := range lanes {
+	intents := map[string]map[object.ID]*Entry{}
+	for i, w := range workers {
 		if errs[i] != nil {
 			return errs[i]
 		}
 		if len(entries[i]) > 0 {
-			intents[l.cluster] = entries[i]
+			intents[w.cluster] = entries[i]
 		}
 	}
 	if len(intents) > 0 {
@@ -267,7 +238,7 @@ func (d *Dispatcher) Sync(fleet Fleet, changed map[string][]propagate.ID, opt Sy
 			return fmt.Errorf("intents: %w", err)
 		}
 	}
-	side(len(lanes), func(i int) { lanes[i].sync(fleet, keys[i], entries[i], opt) })
+	side(len(workers), func(i int) { workers[i].sync(fleet, keys[i], entries[i], opt) })
 	return nil
 }
 
@@ -291,7 +262,7 @@ func (d *Dispatcher) Wait(ctx context.Context) []Outcome {
 	stop := context.AfterFunc(ctx, d.notify)
 	defer stop()
 	d.mu.Lock()
-	for ctx.Err() == nil && !d.closed() && (d.busy > 0 || !d.saver.idle()) {
+	for ctx.Err() == nil && !d.closed() && (d.busy > 0 || !d.writer.idle()) {
 		d.changed.Wait()
 	}
 	d.mu.Unlock()
@@ -310,8 +281,8 @@ func (d *Dispatcher) Outcomes() []Outcome { return d.outcomes(false) }
 
 func (d *Dispatcher) outcomes(pending bool) []Outcome {
 	var out []Outcome
-	for _, l := range d.sorted() {
-		out = append(out, l.outcomes(pending)...)
+	for _, w := range d.sorted() {
+		out = append(out, w.outcomes(pending)...)
 	}
 	slices.SortFunc(out, func(a, b Outcome) int {
 		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.ID.Key(), b.ID.Key()))
@@ -326,31 +297,31 @@ func (d *Dispatcher) Close(ctx context.Context) error {
 	d.notify()
 	stop := context.AfterFunc(ctx, d.cancel)
 	defer stop()
-	for _, l := range d.sorted() {
-		l.drain()
+	for _, w := range d.sorted() {
+		w.drain()
 	}
 	d.cancel()
-	for d.saver.flush() {
+	for d.writer.flush() {
 	}
-	d.saver.mu.Lock()
-	defer d.saver.mu.Unlock()
-	return d.saver.err
+	d.writer.mu.Lock()
+	defer d.writer.mu.Unlock()
+	return d.writer.err
 }
 
 func (d *Dispatcher) closed() bool { return d.ended.Load() }
 
-func (d *Dispatcher) sorted() []*lane {
+func (d *Dispatcher) sorted() []*worker {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var out []*lane
-	for _, name := range slices.Sorted(maps.Keys(d.lanes)) {
-		out = append(out, d.lanes[name])
+	var out []*worker
+	for _, name := range slices.Sorted(maps.Keys(d.workers)) {
+		out = append(out, d.workers[name])
 	}
 	return out
 }
 
-// count is told by a lane that it begins or ceases to have work. It is called
-// with the lane locked, so nothing here may lock one.
+// count is told by a worker that it begins or ceases to have work. It is called
+// with the worker locked, so nothing here may lock one.
 func (d *Dispatcher) count(busy bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

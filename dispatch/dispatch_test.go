@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,7 +20,9 @@ import (
 	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/dispatch/dispatchtest"
 	"github.com/fairlead/fairlead/dispatch/embedded"
-	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/dispatch/push"
+	"github.com/fairlead/fairlead/object"
 )
 
 func configMap(name, colour string) map[string]any {
@@ -35,9 +38,9 @@ func apply(objects ...map[string]any) []dispatchtest.Work {
 	return out
 }
 
-func push(t testing.TB, s *embedded.Server) dispatch.Member {
+func pushTo(t testing.TB, s *embedded.Server) member.Member {
 	t.Helper()
-	m, err := dispatch.Push(s.Config())
+	m, err := push.New(s.Config(), push.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,15 +67,15 @@ func wait(t testing.TB, d *dispatch.Dispatcher, patience time.Duration) []dispat
 
 func holds(t testing.TB, s *embedded.Server, name string) bool {
 	t.Helper()
-	found, err := push(t, s).Get(context.Background(), refConfigMap(name))
+	found, err := pushTo(t, s).Get(context.Background(), refConfigMap(name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return found != nil
 }
 
-func refConfigMap(name string) dispatch.Ref {
-	var ref dispatch.Ref
+func refConfigMap(name string) member.Ref {
+	var ref member.Ref
 	ref.Version, ref.Kind, ref.Namespace, ref.Name = "v1", "ConfigMap", "default", name
 	return ref
 }
@@ -93,7 +96,7 @@ func TestPartition(t *testing.T) {
 	for i := range 4 {
 		s := start(t, fmt.Sprintf("m%d", i))
 		servers = append(servers, s)
-		d.SetMember(fmt.Sprintf("m%d", i), push(t, s))
+		d.SetMember(fmt.Sprintf("m%d", i), pushTo(t, s))
 	}
 	sync1(t, d, level("red"))
 	if left := wait(t, d, 10*time.Second); len(left) != 0 {
@@ -103,10 +106,10 @@ func TestPartition(t *testing.T) {
 	servers[2].ResetRequests()
 	sync1(t, d, level("blue"))
 	left := wait(t, d, 300*time.Millisecond)
-	if len(left) != 1 || left[0].Cluster != "m2" || left[0].ID != (propagate.ID{}) || left[0].Final || left[0].Waiting != 2 {
+	if len(left) != 1 || left[0].Cluster != "m2" || left[0].ID != (object.ID{}) || left[0].Final || left[0].Waiting != 2 {
 		t.Fatalf("left: %+v", left)
 	}
-	if !errors.Is(left[0].Err, dispatch.Unreachable) {
+	if !errors.Is(left[0].Err, member.Unreachable) {
 		t.Errorf("it reads %q", left[0].Err)
 	}
 	if got, want := left[0].Err.Error(), "reach on m2: "; !strings.HasPrefix(got, want) {
@@ -138,7 +141,7 @@ func TestRetryAfter(t *testing.T) {
 	s := start(t, "eu-1")
 	d := dispatch.New(&dispatchtest.Inventory{}, dispatch.Options{Backoff: quick})
 	defer d.Close(context.Background())
-	d.SetMember("eu-1", push(t, s))
+	d.SetMember("eu-1", pushTo(t, s))
 	sync1(t, d, dispatchtest.Works{"eu-1": apply(configMap("a", "red"))})
 	wait(t, d, 10*time.Second)
 
@@ -158,7 +161,7 @@ func TestRetryAfter(t *testing.T) {
 	began := time.Now()
 	sync1(t, d, dispatchtest.Works{"eu-1": apply(configMap("a", "blue"))})
 	early := wait(t, d, 200*time.Millisecond)
-	if len(early) != 1 || !errors.Is(early[0].Err, dispatch.Throttled) || early[0].Final {
+	if len(early) != 1 || !errors.Is(early[0].Err, member.Throttled) || early[0].Final {
 		t.Errorf("meanwhile: %v", early)
 	}
 	if left := wait(t, d, 10*time.Second); len(left) != 0 {
@@ -183,7 +186,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 	}
 	works := dispatchtest.Works{"eu-1": apply(objects...)}
 	d := dispatch.New(inventory, dispatch.Options{Backoff: quick, Parallel: 4})
-	d.SetMember("eu-1", push(t, s))
+	d.SetMember("eu-1", pushTo(t, s))
 	s.SetLatency(5 * time.Millisecond)
 	sync1(t, d, works)
 	for patches(s) < 50 {
@@ -191,14 +194,14 @@ func TestKilledInTheMiddle(t *testing.T) {
 	}
 	// What is on disk at that moment is all that the next process has.
 	left := &dispatchtest.Inventory{}
-	saved := map[propagate.ID]*dispatch.Entry{}
+	saved := map[object.ID]*dispatch.Entry{}
 	for id, e := range inventory.Entries("eu-1") {
 		saved[id] = &e
 	}
 	if len(saved) != 200 {
 		t.Errorf("%d intents and entries, want 200", len(saved))
 	}
-	if err := left.Save(map[string]map[propagate.ID]*dispatch.Entry{"eu-1": saved}); err != nil {
+	if err := left.Save(map[string]map[object.ID]*dispatch.Entry{"eu-1": saved}); err != nil {
 		t.Fatal(err)
 	}
 	ended, cancel := context.WithCancel(context.Background())
@@ -208,7 +211,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 	s.SetLatency(0)
 	d = dispatch.New(inventory, dispatch.Options{Backoff: quick})
 	defer d.Close(context.Background())
-	d.SetMember("eu-1", push(t, s))
+	d.SetMember("eu-1", pushTo(t, s))
 	sync1(t, d, works)
 	if left := wait(t, d, 10*time.Second); len(left) != 0 {
 		t.Fatalf("left: %v", left[0].Err)
@@ -217,7 +220,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 		t.Errorf("%d patches for 200 objects and 4 in flight", n)
 	}
 	for id, e := range inventory.Entries("eu-1") {
-		if e.Digest == (propagate.Digest{}) || e.UID == "" {
+		if e.Digest == (object.Digest{}) || e.UID == "" {
 			t.Errorf("%v is not acknowledged: %v", id, e)
 		}
 	}
@@ -238,7 +241,7 @@ func TestCloseDrains(t *testing.T) {
 	s := start(t, "eu-1")
 	inventory := &dispatchtest.Inventory{}
 	d := dispatch.New(inventory, dispatch.Options{Parallel: 2})
-	d.SetMember("eu-1", push(t, s))
+	d.SetMember("eu-1", pushTo(t, s))
 	sync1(t, d, dispatchtest.Works{"eu-1": apply(configMap("first", "red"))})
 	wait(t, d, 10*time.Second)
 	s.ResetRequests()
@@ -254,13 +257,13 @@ func TestCloseDrains(t *testing.T) {
 	}
 	s.SetLatency(0)
 	for id, e := range inventory.Entries("eu-1") {
-		found, err := push(t, s).Get(context.Background(), refConfigMap(id.Name))
+		found, err := pushTo(t, s).Get(context.Background(), refConfigMap(id.Name))
 		if err != nil {
 			t.Fatal(err)
 		}
 		var holds string
 		if found != nil {
-			holds = found.Annotations[dispatch.AnnotationDigest]
+			holds = found.Annotations[object.AnnotationDigest]
 		}
 		if holds != e.Digest.String() {
 			t.Errorf("%v: the member holds %q, saved is %q", id, holds, e.Digest)
@@ -280,7 +283,7 @@ func TestIntentFirst(t *testing.T) {
 	inventory := &dispatchtest.Inventory{}
 	d := dispatch.New(inventory, dispatch.Options{Backoff: quick})
 	defer d.Close(context.Background())
-	d.SetMember("eu-1", push(t, s))
+	d.SetMember("eu-1", pushTo(t, s))
 	broken := errors.New("disk full")
 	inventory.Refuse(broken)
 	fleet := dispatchtest.Fleet(dispatchtest.Works{"eu-1": apply(configMap("a", "red"))})
@@ -304,7 +307,7 @@ func TestAcknowledgementsAreGathered(t *testing.T) {
 	inventory := &dispatchtest.Inventory{}
 	d := dispatch.New(inventory, dispatch.Options{})
 	defer d.Close(context.Background())
-	d.SetMember("eu-1", push(t, s))
+	d.SetMember("eu-1", pushTo(t, s))
 	var objects []map[string]any
 	for i := range 500 {
 		objects = append(objects, configMap(fmt.Sprintf("c%03d", i), "red"))
@@ -326,11 +329,11 @@ func TestFirstContactNeedsEveryList(t *testing.T) {
 	})
 	d := dispatch.New(&dispatchtest.Inventory{}, dispatch.Options{Backoff: quick})
 	defer d.Close(context.Background())
-	d.SetMember("eu-1", push(t, s))
+	d.SetMember("eu-1", pushTo(t, s))
 	secret := dispatchtest.Object("{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: default}}")
 	sync1(t, d, dispatchtest.Works{"eu-1": apply(configMap("a", "red"), secret)})
 	left := wait(t, d, 5*time.Second)
-	if len(left) != 1 || !left[0].Final || !errors.Is(left[0].Err, dispatch.Forbidden) {
+	if len(left) != 1 || !left[0].Final || !errors.Is(left[0].Err, member.Forbidden) {
 		t.Fatalf("left: %+v", left)
 	}
 	if want := "list on eu-1: Secret in default: 403"; !strings.HasPrefix(left[0].Err.Error(), want) {
@@ -368,7 +371,7 @@ func TestServerErrors(t *testing.T) {
 	})
 	d := dispatch.New(&dispatchtest.Inventory{}, dispatch.Options{Backoff: quick})
 	defer d.Close(context.Background())
-	d.SetMember("eu-1", push(t, s))
+	d.SetMember("eu-1", pushTo(t, s))
 	sync1(t, d, dispatchtest.Works{"eu-1": apply(configMap("bad", "red"), configMap("good", "red"))})
 	until(t, func() bool { return holds(t, s, "good") })
 	if left := wait(t, d, 10*time.Second); len(left) != 0 {
@@ -387,7 +390,7 @@ func TestForgotten(t *testing.T) {
 	inventory := &dispatchtest.Inventory{}
 	d := dispatch.New(inventory, dispatch.Options{Backoff: quick})
 	defer d.Close(context.Background())
-	m := push(t, s)
+	m := pushTo(t, s)
 	d.SetMember("eu-1", m)
 	sync1(t, d, dispatchtest.Works{"eu-1": apply(configMap("a", "red"))})
 	wait(t, d, 10*time.Second)
@@ -416,7 +419,7 @@ func TestOrder(t *testing.T) {
 	s := start(t, "eu-1")
 	d := dispatch.New(&dispatchtest.Inventory{}, dispatch.Options{Backoff: quick})
 	defer d.Close(context.Background())
-	d.SetMember("eu-1", push(t, s))
+	d.SetMember("eu-1", pushTo(t, s))
 	var objects []map[string]any
 	for _, text := range []string{
 		"{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: hooks}}",
@@ -453,13 +456,71 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// What was queued while a member did not answer has the turn of what is wanted by
+// then: a namespace that was to be updated and then given up goes after all that is
+// in it.
+func TestOrderOfWhatWasGivenUpMeanwhile(t *testing.T) {
+	s := start(t, "eu-1")
+	var down atomic.Bool
+	cfg := s.Config()
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return slow(func(r *http.Request) (*http.Response, error) {
+			if down.Load() {
+				return nil, errors.New("connection refused")
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	m, err := push.New(cfg, push.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	d := dispatch.New(&dispatchtest.Inventory{}, dispatch.Options{Backoff: quick})
+	defer d.Close(context.Background())
+	d.SetMember("eu-1", m)
+	works := func(v dispatch.Verb, label string) (out []dispatchtest.Work) {
+		for _, text := range []string{
+			"{apiVersion: v1, kind: Namespace, metadata: {name: shop, labels: {l: " + label + "}}}",
+			"{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, labels: {l: " + label + "}}}",
+		} {
+			out = append(out, dispatchtest.Work{Verb: v, Object: dispatchtest.Object(text)})
+		}
+		return out
+	}
+	sync1(t, d, dispatchtest.Works{"eu-1": works(dispatch.Apply, "first")})
+	if left := wait(t, d, 10*time.Second); len(left) != 0 {
+		t.Fatalf("left: %v", left[0].Err)
+	}
+
+	down.Store(true)
+	sync1(t, d, dispatchtest.Works{"eu-1": works(dispatch.Apply, "second")})
+	wait(t, d, 200*time.Millisecond)
+	sync1(t, d, dispatchtest.Works{"eu-1": works(dispatch.Delete, "second")})
+	down.Store(false)
+	if left := wait(t, d, 10*time.Second); len(left) != 0 {
+		t.Fatalf("left: %v", left[0].Err)
+	}
+
+	var deleted []string
+	for _, r := range s.Requests() {
+		if r.Method == http.MethodDelete {
+			deleted = append(deleted, r.Path)
+		}
+	}
+	want := []string{"/api/v1/namespaces/shop/configmaps/a", "/api/v1/namespaces/shop"}
+	if !slices.Equal(deleted, want) {
+		t.Errorf("deleted %q, want %q", deleted, want)
+	}
+}
+
 // An answer that is no API's is no statement about objects.
 func TestNotAKubernetesAPI(t *testing.T) {
 	s := start(t, "eu-1")
 	inventory := &dispatchtest.Inventory{}
 	d := dispatch.New(inventory, dispatch.Options{Backoff: quick})
 	defer d.Close(context.Background())
-	d.SetMember("eu-1", push(t, s))
+	d.SetMember("eu-1", pushTo(t, s))
 	a := configMap("a", "red")
 	sync1(t, d, dispatchtest.Works{"eu-1": apply(a)})
 	wait(t, d, 10*time.Second)
@@ -487,11 +548,11 @@ func TestRedirect(t *testing.T) {
 	s := start(t, "eu-1")
 	elsewhere := httptest.NewServer(http.RedirectHandler(s.URL(), http.StatusTemporaryRedirect))
 	defer elsewhere.Close()
-	m, err := dispatch.Push(&rest.Config{Host: elsewhere.URL})
+	m, err := push.New(&rest.Config{Host: elsewhere.URL}, push.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.Apply(context.Background(), configMap("a", "red"), dispatch.ApplyOptions{}); !errors.Is(err, dispatch.Unreachable) {
+	if _, err := m.Apply(context.Background(), configMap("a", "red"), member.ApplyOptions{}); !errors.Is(err, member.Unreachable) {
 		t.Errorf("apply: %v", err)
 	}
 	if n := len(s.Requests()); n != 0 {
@@ -506,19 +567,19 @@ func TestLevelNotEdges(t *testing.T) {
 	s.SetLatency(2 * time.Millisecond)
 	d := dispatch.New(&dispatchtest.Inventory{}, dispatch.Options{Backoff: quick})
 	defer d.Close(context.Background())
-	d.SetMember("eu-1", push(t, s))
+	d.SetMember("eu-1", pushTo(t, s))
 	for i := range 200 {
 		sync1(t, d, dispatchtest.Works{"eu-1": apply(configMap("a", fmt.Sprintf("c%d", i)))})
 	}
 	if left := wait(t, d, 10*time.Second); len(left) != 0 {
 		t.Fatalf("left: %v", left[0].Err)
 	}
-	found, err := push(t, s).Get(context.Background(), refConfigMap("a"))
+	found, err := pushTo(t, s).Get(context.Background(), refConfigMap("a"))
 	if err != nil || found == nil {
 		t.Fatal(found, err)
 	}
 	want := dispatchtest.Digest(configMap("a", "c199")).String()
-	if got := found.Annotations[dispatch.AnnotationDigest]; got != want {
+	if got := found.Annotations[object.AnnotationDigest]; got != want {
 		t.Errorf("the member holds another level")
 	}
 	if n := patches(s); n > 150 {

@@ -15,6 +15,10 @@
 // the wish for it, could not be read; one member's failure stays its own.
 //
 // It is level-based: what is sent is what the fleet wants at the moment of
-// sending, never a recorded change. Read lane.go first, which is the work of
-// one member, then push.go, which is a member behind a Kubernetes API.
+// sending, never a recorded change.
+//
+// Read worker.go first, which brings one member there; its parts have a file
+// each. The members themselves are packages below: push is one behind a
+// Kubernetes API, pull one that fetches a branch or a directory, and member is
+// what both promise.
 package dispatch

@@ -10,13 +10,15 @@ import (
 
 	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/dispatch/dispatchtest"
-	"github.com/fairlead/fairlead/dispatch/kubetest"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/dispatch/push"
+	"github.com/fairlead/fairlead/testenv/kubetest"
 )
 
 // A real API server stops between two levels and comes back.
 func TestRealServerDown(t *testing.T) {
 	s := kubetest.Start(t, 1)[0]
-	m, err := dispatch.Push(s.Config())
+	m, err := push.New(s.Config(), push.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +32,7 @@ func TestRealServerDown(t *testing.T) {
 	s.Stop(t)
 	sync1(t, d, dispatchtest.Works{"eu-1": apply(configMap("a", "blue"), configMap("b", "blue"))})
 	left := wait(t, d, 500*time.Millisecond)
-	if len(left) != 1 || !errors.Is(left[0].Err, dispatch.Unreachable) || left[0].Waiting != 2 {
+	if len(left) != 1 || !errors.Is(left[0].Err, member.Unreachable) || left[0].Waiting != 2 {
 		t.Fatalf("left: %+v", left)
 	}
 	s.Restart(t)

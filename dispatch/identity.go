@@ -9,28 +9,133 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/object"
 )
 
 // A cluster is told from others by the UID of its namespace kube-system, which
-// lasts as long as the cluster does. Behind the address of a member may one
-// day be another cluster, or a proxy that answers for none: what is known of
-// the member is not true of those, and nothing may be concluded from what they
-// do not have.
+// lasts as long as the cluster does. One day another cluster may answer at the
+// address of a member, or a proxy that speaks for none: what is known of the member
+// is not true of those, and what they lack proves nothing.
 
 // IdentityID is where the inventory keeps who a member is: the UID of its entry.
-var IdentityID = propagate.ID{Group: "fairlead.dev", Kind: "Identity", Name: "kube-system"}
+var IdentityID = object.ID{Group: "fairlead.dev", Kind: "Identity", Name: "kube-system"}
 
 // believed is how long an identity need not be asked for again before an
 // absence is believed.
 const believed = 2 * time.Second
 
-// identified is implemented by a Member that is a cluster with an API.
-type identified interface{ identified() }
+var kubeSystem = member.Ref{GroupVersionKind: member.NamespaceKind, Name: "kube-system"}
 
-func (p *push) identified() {}
+// identity is who a worker's member is.
+type identity struct {
+	w        *worker
+	verified time.Time // when it was last who it should be; zero when that is not known
+}
 
-var kubeSystem = Ref{GroupVersionKind: namespaceKind, Name: "kube-system"}
+// doubt has the member asked who it is before anything is sent to it. The lock is
+// held.
+func (i *identity) doubt() { i.verified = time.Time{} }
+
+// unknown reports whether it must be found out who the member is. The lock is
+// held.
+func (i *identity) unknown() bool {
+	return i.verified.IsZero() && member.Is[member.Identified](i.w.member)
+}
+
+// verify asks who the member is, and trips the breaker where it is not who it
+// should be.
+func (i *identity) verify(m member.Member, generation int) {
+	uid, err := i.ask(m)
+	w := i.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.inFlight--
+	defer w.schedule()
+	if w.member != m || w.d.closed() {
+		return
+	}
+
+	if err == nil {
+		err = i.recognize(uid)
+	}
+	if err != nil {
+		w.trip(w.failed("reach", object.ID{}, err), generation)
+		return
+	}
+	i.verified = time.Now()
+}
+
+// ask is the UID of the member's kube-system; "" where we may not know.
+func (i *identity) ask(m member.Member) (types.UID, error) {
+	found, err := m.Get(i.w.d.ctx, kubeSystem)
+	switch {
+	case errors.Is(err, member.Forbidden):
+		return "", nil
+	case err != nil:
+		return "", err
+	case found == nil:
+		return "", &member.Error{Reason: member.Unreachable, Err: errors.New("it reports no namespace kube-system, which every cluster has, so its answers are not trusted")}
+	}
+	return found.UID, nil
+}
+
+// recognize compares a member with who it was, and with who it should be. The
+// lock is held.
+func (i *identity) recognize(uid types.UID) error {
+	if uid == "" {
+		return nil
+	}
+
+	w := i.w
+	recorded := w.holdings.entries[IdentityID].UID
+	expected, other := w.d.claim(w.cluster, uid, recorded == uid)
+	switch {
+	case expected != "" && expected != uid:
+		return &member.Error{Reason: member.Replaced, Err: fmt.Errorf("it is the cluster %s, and spec.id of its Cluster document says %s: nothing is sent to it", uid, expected)}
+	case expected == "" && recorded != "" && recorded != uid:
+		return &member.Error{Reason: member.Replaced, Err: fmt.Errorf("it is another cluster than before: the UID of kube-system is %s and was %s; nothing is sent to it. If it was rebuilt, say so in its Cluster document: spec.id: %s", uid, recorded, uid)}
+	case other != "":
+		return &member.Error{Reason: member.Replaced, Err: fmt.Errorf("it is the same cluster as %s (kube-system %s): nothing is sent to it under this name", other, uid)}
+	case recorded == uid:
+		return nil
+	}
+
+	if recorded != "" {
+		// What we knew was of a cluster that is no more.
+		for id := range w.holdings.entries {
+			w.record(id, nil)
+		}
+		w.namespaces.known.forget()
+		w.contacted = false
+	}
+	w.record(IdentityID, &Entry{APIVersion: "v1", UID: uid})
+	return nil
+}
+
+// confirm is asked before it is believed that an object is not there: the
+// member must still be who it was.
+func (i *identity) confirm(m member.Member) error {
+	w := i.w
+	w.mu.Lock()
+	recorded, verified := w.holdings.entries[IdentityID].UID, i.verified
+	w.mu.Unlock()
+	if recorded == "" || time.Since(verified) < believed || !member.Is[member.Identified](m) {
+		return nil
+	}
+
+	uid, err := i.ask(m)
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := i.recognize(uid); err != nil {
+		return err
+	}
+	i.verified = time.Now()
+	return nil
+}
 
 // Expect says which cluster a name stands for, by the UID of its kube-system;
 // "" is whichever it stood for first. It acts when the member is next met.
@@ -43,98 +148,6 @@ func (d *Dispatcher) Expect(cluster string, uid types.UID) {
 	d.expected[cluster] = uid
 }
 
-// unidentified is whether it must be found out who the member is, before
-// anything is sent to it. The lock is held.
-func (l *lane) unidentified() bool {
-	return l.verified.IsZero() && hasIdentity(l.member)
-}
-
-func hasIdentity(m Member) bool {
-	if dry, ok := m.(dryRun); ok {
-		m = dry.Member
-	}
-	_, ok := m.(identified)
-	return ok
-}
-
-// identify asks who the member is, and freezes the lane where it is not who
-// it should be.
-func (l *lane) identify(m Member, epoch int) {
-	uid, err := l.askIdentity(m)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.flying--
-	defer l.pump()
-	if l.member != m || l.d.closed() {
-		return
-	}
-	if err == nil {
-		err = l.recognize(uid)
-	}
-	if err != nil {
-		l.down(l.failed("reach", propagate.ID{}, err), epoch)
-		return
-	}
-	l.verified = time.Now()
-}
-
-// askIdentity is the UID of the member's kube-system; "" where we may not know.
-func (l *lane) askIdentity(m Member) (types.UID, error) {
-	found, err := m.Get(l.d.ctx, kubeSystem)
-	switch {
-	case errors.Is(err, Forbidden):
-		return "", nil
-	case err != nil:
-		return "", err
-	case found == nil:
-		return "", &Error{Reason: Unreachable, Err: errors.New("it says that it has no namespace kube-system, as every cluster has: it is not believed")}
-	}
-	return found.UID, nil
-}
-
-// recognize compares a member with who it was, and with who it should be. The
-// lock is held.
-func (l *lane) recognize(uid types.UID) error {
-	if uid == "" {
-		return nil
-	}
-	recorded := l.known[IdentityID].UID
-	expected, other := l.d.claim(l.cluster, uid, recorded == uid)
-	switch {
-	case expected != "" && expected != uid:
-		return &Error{Reason: Replaced, Err: fmt.Errorf("it is the cluster %s, and spec.id of its Cluster document says %s: nothing is sent to it", uid, expected)}
-	case expected == "" && recorded != "" && recorded != uid:
-		return &Error{Reason: Replaced, Err: fmt.Errorf("it is another cluster than before: the UID of kube-system is %s and was %s; nothing is sent to it. If it was rebuilt, say so in its Cluster document: spec.id: %s", uid, recorded, uid)}
-	case other != "":
-		return &Error{Reason: Replaced, Err: fmt.Errorf("it is the same cluster as %s (kube-system %s): nothing is sent to it under this name", other, uid)}
-	}
-	if recorded == uid {
-		return nil
-	}
-	if recorded != "" {
-		// What we knew was of a cluster that is no more.
-		for id := range l.known {
-			l.forget(id)
-		}
-		l.forgetNamespaces()
-		l.contacted = false
-	}
-	e := Entry{APIVersion: "v1", UID: uid}
-	l.know(IdentityID, &e)
-	if !l.dry() {
-		l.d.saver.put(l.cluster, IdentityID, &e)
-	}
-	return nil
-}
-
-// forget drops an entry of the inventory. The lock is held.
-func (l *lane) forget(id propagate.ID) {
-	l.know(id, nil)
-	if !l.dry() {
-		l.d.saver.put(l.cluster, id, nil)
-	}
-}
-
 // claim notes that a name stands for a cluster. It returns which one it should
 // stand for, and the other name that stands for it already. A name that did so
 // in an earlier process comes before one that did not.
@@ -145,33 +158,11 @@ func (d *Dispatcher) claim(cluster string, uid types.UID, before bool) (expected
 		d.identities = map[types.UID]string{}
 	}
 	other = d.identities[uid]
-	if _, stays := d.lanes[other]; other == "" || !stays || before {
+	if _, stays := d.workers[other]; other == "" || !stays || before {
 		d.identities[uid] = cluster
 	}
-	if other == cluster || d.lanes[other] == nil {
+	if other == cluster || d.workers[other] == nil {
 		other = ""
 	}
 	return d.expected[cluster], other
-}
-
-// confirm is asked before it is believed that an object is not there: the
-// member must still be who it was.
-func (l *lane) confirm(m Member) error {
-	l.mu.Lock()
-	recorded, verified := l.known[IdentityID].UID, l.verified
-	l.mu.Unlock()
-	if recorded == "" || time.Since(verified) < believed || !hasIdentity(m) {
-		return nil
-	}
-	uid, err := l.askIdentity(m)
-	if err != nil {
-		return err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.recognize(uid); err != nil {
-		return err
-	}
-	l.verified = time.Now()
-	return nil
 }

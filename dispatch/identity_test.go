@@ -20,6 +20,8 @@ import (
 	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/dispatch/dispatchtest"
 	"github.com/fairlead/fairlead/dispatch/embedded"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/dispatch/push"
 )
 
 // redirected is a member whose address leads somewhere else from one moment
@@ -60,9 +62,9 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-func through(t testing.TB, r *redirected) dispatch.Member {
+func through(t testing.TB, r *redirected) member.Member {
 	t.Helper()
-	m, err := dispatch.Push(&rest.Config{Host: "http://eu-1.invalid", Transport: r})
+	m, err := push.New(&rest.Config{Host: "http://eu-1.invalid", Transport: r}, push.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,9 +82,9 @@ func writes(s *embedded.Server) (n int) {
 
 func identityOf(t testing.TB, s *embedded.Server) types.UID {
 	t.Helper()
-	var ref dispatch.Ref
+	var ref member.Ref
 	ref.Version, ref.Kind, ref.Name = "v1", "Namespace", "kube-system"
-	found, err := push(t, s).Get(context.Background(), ref)
+	found, err := pushTo(t, s).Get(context.Background(), ref)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +113,7 @@ func TestRebuiltMemberIsFrozenUntilItIsNamed(t *testing.T) {
 	works := dispatchtest.Works{"eu-1": append(apply(configMap("a", "blue"), same), dispatchtest.Work{Verb: dispatch.Delete, Object: b})}
 	sync1(t, d, works)
 	left := wait(t, d, 10*time.Second)
-	if len(left) != 1 || !errors.Is(left[0].Err, dispatch.Replaced) || !left[0].Final {
+	if len(left) != 1 || !errors.Is(left[0].Err, member.Replaced) || !left[0].Final {
 		t.Fatalf("left: %v", left)
 	}
 	if text := left[0].Err.Error(); !strings.Contains(text, "spec.id: "+string(identityOf(t, after))) {
@@ -153,7 +155,7 @@ func TestRebuiltWhileWeRun(t *testing.T) {
 	way.turn(leads(t, after))
 	sync1(t, d, dispatchtest.Works{"eu-1": apply(configMap("a", "blue"))})
 	left := wait(t, d, 10*time.Second)
-	if len(left) != 1 || !errors.Is(left[0].Err, dispatch.Replaced) || !left[0].Final {
+	if len(left) != 1 || !errors.Is(left[0].Err, member.Replaced) || !left[0].Final {
 		t.Errorf("left: %v", left)
 	}
 	if holds(t, after, "a") {
@@ -168,10 +170,10 @@ func TestExpectedClusterIsAwaited(t *testing.T) {
 	d := dispatch.New(&dispatchtest.Inventory{}, dispatch.Options{Backoff: quick})
 	defer d.Close(context.Background())
 	d.Expect("eu-1", "the-other")
-	d.SetMember("eu-1", push(t, s))
+	d.SetMember("eu-1", pushTo(t, s))
 	sync1(t, d, dispatchtest.Works{"eu-1": apply(configMap("a", "red"))})
 	left := wait(t, d, 10*time.Second)
-	if len(left) != 1 || !errors.Is(left[0].Err, dispatch.Replaced) || !left[0].Final || !strings.Contains(left[0].Err.Error(), "says the-other") {
+	if len(left) != 1 || !errors.Is(left[0].Err, member.Replaced) || !left[0].Final || !strings.Contains(left[0].Err.Error(), "says the-other") {
 		t.Fatalf("left: %v", left)
 	}
 	if n := writes(s); n > 0 {
@@ -188,7 +190,7 @@ func TestWhoMayNotBeAskedIsBelieved(t *testing.T) {
 		d := dispatch.New(inventory, dispatch.Options{Backoff: quick})
 		defer d.Close(context.Background())
 		for name := range works {
-			d.SetMember(name, push(t, servers[name]))
+			d.SetMember(name, pushTo(t, servers[name]))
 		}
 		sync1(t, d, works)
 		if left := wait(t, d, 10*time.Second); len(left) > 0 {
@@ -220,16 +222,16 @@ func TestTwoNamesForOneClusterAreRefused(t *testing.T) {
 	s := start(t, "one")
 	d := dispatch.New(&dispatchtest.Inventory{}, dispatch.Options{Backoff: quick})
 	defer d.Close(context.Background())
-	d.SetMember("eu-1", push(t, s))
+	d.SetMember("eu-1", pushTo(t, s))
 	sync1(t, d, dispatchtest.Works{"eu-1": apply(configMap("a", "red"))})
 	if left := wait(t, d, 10*time.Second); len(left) > 0 {
 		t.Fatal(left[0].Err)
 	}
 	before := writes(s)
-	d.SetMember("eu-2", push(t, s))
+	d.SetMember("eu-2", pushTo(t, s))
 	sync1(t, d, dispatchtest.Works{"eu-1": apply(configMap("a", "red")), "eu-2": {{Verb: dispatch.Delete, Object: configMap("a", "red")}}})
 	left := wait(t, d, 10*time.Second)
-	if len(left) != 1 || left[0].Cluster != "eu-2" || !errors.Is(left[0].Err, dispatch.Replaced) || !strings.Contains(left[0].Err.Error(), "the same cluster as eu-1") {
+	if len(left) != 1 || left[0].Cluster != "eu-2" || !errors.Is(left[0].Err, member.Replaced) || !strings.Contains(left[0].Err.Error(), "the same cluster as eu-1") {
 		t.Fatalf("left: %v", left)
 	}
 	if n := writes(s) - before; n > 0 {
@@ -264,7 +266,7 @@ func TestMemberThatHasNothingIsNotBelieved(t *testing.T) {
 	}))
 	sync1(t, d, dispatchtest.Works{"eu-1": append(apply(configMap("a", "blue")), dispatchtest.Work{Verb: dispatch.Delete, Object: b})})
 	left := wait(t, d, 700*time.Millisecond)
-	if len(left) != 1 || !errors.Is(left[0].Err, dispatch.Unreachable) {
+	if len(left) != 1 || !errors.Is(left[0].Err, member.Unreachable) {
 		t.Fatalf("left: %v", left)
 	}
 	if n := creates.Load(); n > 0 {

@@ -2,7 +2,7 @@
 
 package dispatch
 
-import "github.com/fairlead/fairlead/propagate"
+import "github.com/fairlead/fairlead/object"
 
 // stage is when an object's turn is: every first attempt of a stage ends
 // before the next stage begins. A failed one is tried again later and holds
@@ -19,8 +19,8 @@ const (
 	stages
 )
 
-func stageOf(v Verb, id propagate.ID) stage {
-	first, last := foundation(id), webhook(id)
+func stageOf(v Verb, id object.ID) stage {
+	first, last := object.IsPrerequisite(id), webhook(id)
 	switch {
 	case v == Apply && first:
 		return applyFirst
@@ -36,18 +36,13 @@ func stageOf(v Verb, id propagate.ID) stage {
 	return deleteRest
 }
 
-func foundation(id propagate.ID) bool {
-	return isNamespace(id) ||
-		id.Group == "apiextensions.k8s.io" && id.Kind == "CustomResourceDefinition"
-}
-
-func webhook(id propagate.ID) bool {
+func webhook(id object.ID) bool {
 	return id.Group == "admissionregistration.k8s.io"
 }
 
 // rank orders kinds inside a stage: what is referred to, then what refers to
 // it; on the way out the other way round.
-func rank(v Verb, id propagate.ID) int {
+func rank(v Verb, id object.ID) int {
 	r := 2
 	switch id.Kind {
 	case "ServiceAccount", "ClusterRole", "Role", "PriorityClass", "StorageClass", "PersistentVolume",

@@ -24,7 +24,9 @@ import (
 	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/dispatch/dispatchtest"
 	"github.com/fairlead/fairlead/dispatch/embedded"
-	"github.com/fairlead/fairlead/dispatch/kubetest"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/dispatch/push"
+	"github.com/fairlead/fairlead/testenv/kubetest"
 )
 
 func TestRestoredFromBackup(t *testing.T) {
@@ -45,7 +47,7 @@ func restoredFromBackup(t *testing.T, cfg *rest.Config, backup func() (restore f
 	r := &restoration{t: t, inventory: &dispatchtest.Inventory{}, client: dynamic.NewForConfigOrDie(cfg).
 		Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace("default")}
 	var err error
-	if r.member, err = dispatch.Push(cfg); err != nil {
+	if r.member, err = push.New(cfg, push.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	r.begin()
@@ -95,7 +97,7 @@ func restoredFromBackup(t *testing.T, cfg *rest.Config, backup func() (restore f
 }
 
 // What is made while a watch still tells of what there was is not missing.
-func TestMadeWhileASweepIsTold(t *testing.T) {
+func TestMadeWhileARelistIsTold(t *testing.T) {
 	s := start(t, "eu-1")
 	honest := leads(t, s)
 	told := make(chan struct{})
@@ -106,7 +108,7 @@ func TestMadeWhileASweepIsTold(t *testing.T) {
 		}
 		return resp, err
 	})}
-	member, err := dispatch.Push(cfg)
+	member, err := push.New(cfg, push.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +133,7 @@ func TestMadeWhileASweepIsTold(t *testing.T) {
 // kind of ours, whatever else it holds.
 func TestLookOnce(t *testing.T) {
 	s := start(t, "eu-1")
-	inventory, member := &dispatchtest.Inventory{}, push(t, s)
+	inventory, member := &dispatchtest.Inventory{}, pushTo(t, s)
 	secret := dispatchtest.Object("{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: default}, stringData: {a: b}}")
 	works := dispatchtest.Works{"eu-1": apply(configMap("a", "red"), configMap("b", "red"), secret)}
 	for i, want := range [][]string{
@@ -191,7 +193,7 @@ func (h *heldBookmark) Read(p []byte) (int, error) {
 // tried again, and done when there is space.
 func TestRealServerWithoutSpace(t *testing.T) {
 	s := kubetest.Start(t, 1)[0]
-	m, err := dispatch.Push(s.Config())
+	m, err := push.New(s.Config(), push.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +207,7 @@ func TestRealServerWithoutSpace(t *testing.T) {
 	s.NoSpace(t, true)
 	sync1(t, d, dispatchtest.Works{"eu-1": apply(configMap("a", "blue"), configMap("b", "blue"))})
 	left := wait(t, d, time.Second)
-	if len(left) != 2 || !errors.Is(left[0].Err, dispatch.Unavailable) || left[0].Final || !strings.Contains(left[0].Err.Error(), "database space exceeded") {
+	if len(left) != 2 || !errors.Is(left[0].Err, member.Unavailable) || left[0].Final || !strings.Contains(left[0].Err.Error(), "database space exceeded") {
 		t.Fatalf("left: %+v", left)
 	}
 	s.NoSpace(t, false)
@@ -221,7 +223,7 @@ func TestRealServerWithoutSpace(t *testing.T) {
 type restoration struct {
 	t         *testing.T
 	inventory *dispatchtest.Inventory
-	member    dispatch.Member
+	member    member.Member
 	client    dynamic.ResourceInterface
 	d         *dispatch.Dispatcher
 
@@ -236,7 +238,7 @@ func (r *restoration) begin() {
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.acts = append(r.acts, strings.TrimSuffix(e.Op+" "+e.ID.Name+": "+e.Note, ": "))
+		r.acts = append(r.acts, strings.TrimSuffix(string(e.Op)+" "+e.ID.Name+": "+e.Note, ": "))
 	}})
 	r.d.SetMember("eu-1", r.member)
 }

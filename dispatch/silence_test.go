@@ -20,6 +20,8 @@ import (
 	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/dispatch/dispatchtest"
 	"github.com/fairlead/fairlead/dispatch/embedded"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/dispatch/push"
 )
 
 // wire carries connections to a server. While it is cut it takes what it is
@@ -120,7 +122,7 @@ func TestHealedMemberIsServedSoon(t *testing.T) {
 	s := start(t, "eu-1")
 	front := secure(t, s)
 	way := newWire(t, front.Listener.Addr().String())
-	m, err := dispatch.PushListening(trusting(front, way.Addr().String()), time.Second, 200*time.Millisecond, time.Second)
+	m, err := push.New(trusting(front, way.Addr().String()), push.Options{Keepalive: push.Keepalive{Dial: time.Second, Ping: 200 * time.Millisecond, Pong: time.Second}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +142,7 @@ func TestHealedMemberIsServedSoon(t *testing.T) {
 	level("blue")
 	until(t, func() bool {
 		left := d.Outcomes()
-		return len(left) == 1 && errors.Is(left[0].Err, dispatch.Unreachable)
+		return len(left) == 1 && errors.Is(left[0].Err, member.Unreachable)
 	})
 	way.cut(false)
 	if left := wait(t, d, 15*time.Second); len(left) != 0 {
@@ -160,7 +162,7 @@ func TestHealedMemberIsServedSoon(t *testing.T) {
 func TestSlowMemberIsWaitedFor(t *testing.T) {
 	s := start(t, "eu-1")
 	front := secure(t, s)
-	m, err := dispatch.PushListening(trusting(front, front.Listener.Addr().String()), 10*time.Second, 20*time.Millisecond, 10*time.Second)
+	m, err := push.New(trusting(front, front.Listener.Addr().String()), push.Options{Keepalive: push.Keepalive{Dial: 10 * time.Second, Ping: 20 * time.Millisecond, Pong: 10 * time.Second}})
 	if err != nil {
 		t.Fatal(err)
 	}

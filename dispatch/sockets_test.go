@@ -11,13 +11,14 @@ import (
 
 	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/dispatch/dispatchtest"
+	"github.com/fairlead/fairlead/dispatch/push"
 )
 
 // F15: there are file descriptors for fewer connections than there are members to
 // watch. All of them get what they should, again and again, and it is told once.
 func TestFewSockets(t *testing.T) {
 	const members, most = 24, 6
-	all := dispatch.NewSockets(most)
+	all := push.NewConnLimit(most)
 	var told atomic.Int64
 	d := dispatch.New(&dispatchtest.Inventory{}, dispatch.Options{Backoff: quick, Watch: true, Log: func(e dispatch.Event) {
 		if e.Op == "warn" {
@@ -33,7 +34,7 @@ func TestFewSockets(t *testing.T) {
 		return out
 	}
 	for i := range members {
-		m, err := all.Push(start(t, fmt.Sprint("m", i)).Config())
+		m, err := push.New(start(t, fmt.Sprint("m", i)).Config(), push.Options{Limit: all})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,8 +55,8 @@ func TestFewSockets(t *testing.T) {
 // Where nothing can be closed it is said what is missing.
 func TestNoSocketLeft(t *testing.T) {
 	s := start(t, "eu-1")
-	all := dispatch.NewSockets(1)
-	m, err := all.Push(s.Config())
+	all := push.NewConnLimit(1)
+	m, err := push.New(s.Config(), push.Options{Limit: all})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,12 +19,13 @@ import (
 
 	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/dispatch/dispatchtest"
-	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/object"
 )
 
 // hostile is a member that answers requests for ConfigMaps as it pleases, and
 // is a real one otherwise.
-func hostile(t *testing.T, answers roundTrip) dispatch.Member {
+func hostile(t *testing.T, answers roundTrip) member.Member {
 	t.Helper()
 	honest := leads(t, start(t, "eu-1"))
 	return through(t, to(roundTrip(func(r *http.Request) (*http.Response, error) {
@@ -37,7 +38,7 @@ func hostile(t *testing.T, answers roundTrip) dispatch.Member {
 
 var configMaps = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 
-// T49: a member that lies has its own lane fail, in bounded time and memory.
+// T49: a member that lies has its own worker fail, in bounded time and memory.
 func TestHostileMember(t *testing.T) {
 	page := func(next string) string {
 		return `{"kind":"PartialObjectMetadataList","metadata":{"resourceVersion":"1","continue":"` + next + `"},"items":[]}`
@@ -71,12 +72,12 @@ func TestHostileMember(t *testing.T) {
 			d := dispatch.New(&dispatchtest.Inventory{}, dispatch.Options{Backoff: quick})
 			defer d.Close(context.Background())
 			d.SetMember("eu-1", hostile(t, answers))
-			d.SetMember("us-1", push(t, honest))
+			d.SetMember("us-1", pushTo(t, honest))
 			sync1(t, d, dispatchtest.Works{"eu-1": apply(configMap("a", "red")), "us-1": apply(configMap("a", "red"))})
 			until(t, func() bool { return holds(t, honest, "a") })
 			until(t, func() bool {
 				left := d.Outcomes()
-				return len(left) == 1 && left[0].Cluster == "eu-1" && errors.Is(left[0].Err, dispatch.Unreachable)
+				return len(left) == 1 && left[0].Cluster == "eu-1" && errors.Is(left[0].Err, member.Unreachable)
 			})
 		})
 	}
@@ -151,7 +152,7 @@ func TestForbiddenIsOfOneObject(t *testing.T) {
 	s := start(t, "eu-1")
 	d := dispatch.New(&dispatchtest.Inventory{}, dispatch.Options{Backoff: quick})
 	defer d.Close(context.Background())
-	d.SetMember("eu-1", push(t, s))
+	d.SetMember("eu-1", pushTo(t, s))
 	sync1(t, d, dispatchtest.Works{"eu-1": apply(configMap("mine", "red"))})
 	wait(t, d, 10*time.Second)
 	var refused atomic.Int64
@@ -164,7 +165,7 @@ func TestForbiddenIsOfOneObject(t *testing.T) {
 	})
 	sync1(t, d, dispatchtest.Works{"eu-1": apply(configMap("mine", "blue"), configMap("closed", "red"), configMap("open", "red"))})
 	left := wait(t, d, 10*time.Second)
-	if len(left) != 1 || left[0].ID.Name != "closed" || !left[0].Final || !errors.Is(left[0].Err, dispatch.Forbidden) {
+	if len(left) != 1 || left[0].ID.Name != "closed" || !left[0].Final || !errors.Is(left[0].Err, member.Forbidden) {
 		t.Fatalf("left: %+v", left)
 	}
 	if want := "apply ConfigMap default/closed on eu-1: "; !strings.HasPrefix(left[0].Err.Error(), want) {
@@ -194,7 +195,7 @@ func TestRefusalOfASecretIsMasked(t *testing.T) {
 			return answer(r, code, fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"message":"admission webhook denied: %s","details":{"causes":[{"message":%q}]}}`, code, canary, canary)), nil
 		})))
 		secret := dispatchtest.Object("{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: default}, stringData: {k: " + canary + "}}")
-		_, err := m.Apply(context.Background(), secret, dispatch.ApplyOptions{})
+		_, err := m.Apply(context.Background(), secret, member.ApplyOptions{})
 		if err == nil || strings.Contains(err.Error(), canary) {
 			t.Errorf("%d reads %v", code, err)
 		}
@@ -222,7 +223,7 @@ func TestBlackHole(t *testing.T) {
 	d := dispatch.New(&dispatchtest.Inventory{}, dispatch.Options{Backoff: quick})
 	defer d.Close(context.Background())
 	d.SetMember("eu-1", m)
-	d.SetMember("us-1", push(t, other))
+	d.SetMember("us-1", pushTo(t, other))
 	level := func(colour string) {
 		sync1(t, d, dispatchtest.Works{"eu-1": apply(configMap("a", colour), configMap("b", colour)), "us-1": apply(configMap("a", colour), configMap("b", colour))})
 	}
@@ -248,8 +249,8 @@ func TestBlackHole(t *testing.T) {
 	if n := writes(hole); n != 2 || patches(hole) != 2 {
 		t.Errorf("%d writes, want 2 patches: the newest level of two objects", n)
 	}
-	found, err := push(t, hole).Get(context.Background(), refConfigMap("a"))
-	if err != nil || found.Annotations[dispatch.AnnotationDigest] != dispatchtest.Digest(configMap("a", "c49")).String() {
+	found, err := pushTo(t, hole).Get(context.Background(), refConfigMap("a"))
+	if err != nil || found.Annotations[object.AnnotationDigest] != dispatchtest.Digest(configMap("a", "c49")).String() {
 		t.Errorf("the member holds %v, %v", found, err)
 	}
 }
@@ -260,13 +261,13 @@ func TestPanicIsOfOneObject(t *testing.T) {
 	s := start(t, "eu-1")
 	d := dispatch.New(&dispatchtest.Inventory{}, dispatch.Options{Backoff: quick})
 	defer d.Close(context.Background())
-	d.SetMember("eu-1", push(t, s))
+	d.SetMember("eu-1", pushTo(t, s))
 	level := dispatchtest.Fleet(dispatchtest.Works{"eu-1": apply(configMap("bad", "red"), configMap("good", "red"))})
 	if err := d.Sync(panicking{level}, level.Changed(), dispatch.SyncOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	left := wait(t, d, 10*time.Second)
-	if len(left) != 1 || left[0].ID.Name != "bad" || !errors.Is(left[0].Err, dispatch.Unrendered) || strings.Contains(left[0].Err.Error(), "canary") {
+	if len(left) != 1 || left[0].ID.Name != "bad" || !errors.Is(left[0].Err, member.Unrendered) || strings.Contains(left[0].Err.Error(), "canary") {
 		t.Fatalf("left: %+v", left)
 	}
 	if !holds(t, s, "good") {
@@ -276,7 +277,7 @@ func TestPanicIsOfOneObject(t *testing.T) {
 
 type panicking struct{ *dispatchtest.Level }
 
-func (p panicking) Desire(cluster string, id propagate.ID) dispatch.Desire {
+func (p panicking) Desire(cluster string, id object.ID) dispatch.Desire {
 	want := p.Level.Desire(cluster, id)
 	if id.Name == "bad" {
 		want.Manifest = func() (map[string]any, error) { panic("canary") }
@@ -284,8 +285,8 @@ func (p panicking) Desire(cluster string, id propagate.ID) dispatch.Desire {
 	return want
 }
 
-func (p panicking) Desires(cluster string) iter.Seq2[propagate.ID, dispatch.Desire] {
-	return func(yield func(propagate.ID, dispatch.Desire) bool) {
+func (p panicking) Desires(cluster string) iter.Seq2[object.ID, dispatch.Desire] {
+	return func(yield func(object.ID, dispatch.Desire) bool) {
 		for id := range p.Level.Desires(cluster) {
 			if !yield(id, p.Desire(cluster, id)) {
 				return

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package examples holds fleet repositories that a user can copy. The tests
-// render and fold them, and the demo begins with one.
+// Package examples contains fleet repositories that users can copy. Tests
+// render and fold them, and the demo starts from one.
 package examples
 
 import (
@@ -12,7 +12,7 @@ import (
 //go:embed all:quickstart
 var files embed.FS
 
-// Quickstart is a small shop on three clusters.
+// Quickstart returns a small shop on three clusters.
 func Quickstart() fs.FS {
 	sub, err := fs.Sub(files, "quickstart")
 	if err != nil {

@@ -7,22 +7,25 @@ import (
 	"runtime"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	clusterv1alpha1 "github.com/fairlead/fairlead/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
+	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/propagate"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // fleet is a snapshot of so many ConfigMaps, under one policy, on so many
 // clusters.
-func fleet(b *testing.B, templates, clusters int) *propagate.Snapshot {
+func benchFleet(b *testing.B, templates, clusters int) *fleet.Snapshot {
 	b.Helper()
-	s := &propagate.Snapshot{}
+	s := &fleet.Snapshot{}
 	for i := range clusters {
-		c, problems := propagate.NewCluster(&clusterv1alpha1.Cluster{
+		c, problems := fleet.NewCluster(&clusterv1alpha1.Cluster{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("c%04d", i)},
 			Spec:       clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Push},
-		}, propagate.Origin{}, nil)
+		}, fleet.Origin{}, nil)
 		if problems != nil {
 			b.Fatal(problems)
 		}
@@ -30,8 +33,8 @@ func fleet(b *testing.B, templates, clusters int) *propagate.Snapshot {
 	}
 	for i := range 10 {
 		namespace := fmt.Sprintf("ns-%d", i)
-		p, problems := propagate.NewPolicy(policyv1alpha1.KindPropagationPolicy, metav1.ObjectMeta{Name: "all", Namespace: namespace},
-			policyv1alpha1.PropagationSpec{ResourceSelectors: []policyv1alpha1.ResourceSelector{{APIVersion: "v1", Kind: "ConfigMap"}}}, propagate.Origin{}, nil)
+		p, problems := fleet.NewPolicy(policyv1alpha1.KindPropagationPolicy, metav1.ObjectMeta{Name: "all", Namespace: namespace},
+			policyv1alpha1.PropagationSpec{ResourceSelectors: []policyv1alpha1.ResourceSelector{{APIVersion: "v1", Kind: "ConfigMap"}}}, fleet.Origin{}, nil)
 		if problems != nil {
 			b.Fatal(problems)
 		}
@@ -44,13 +47,13 @@ func fleet(b *testing.B, templates, clusters int) *propagate.Snapshot {
 	return s
 }
 
-func configMap(b *testing.B, i, version int) *propagate.Template {
+func configMap(b *testing.B, i, version int) *fleet.Template {
 	b.Helper()
-	t, problems := propagate.NewTemplate(map[string]any{
+	t, problems := fleet.NewTemplate(map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap",
 		"metadata": map[string]any{"name": fmt.Sprintf("config-%05d", i), "namespace": fmt.Sprintf("ns-%d", i%10)},
 		"data":     map[string]any{"version": fmt.Sprint(version)},
-	}, propagate.BuiltinScope, propagate.Origin{File: "x.yaml"}, "x.yaml")
+	}, object.BuiltinScope, fleet.Origin{File: "x.yaml"}, "x.yaml")
 	if problems != nil {
 		b.Fatal(problems)
 	}
@@ -62,7 +65,7 @@ func configMap(b *testing.B, i, version int) *propagate.Template {
 func BenchmarkStep(b *testing.B) {
 	for _, templates := range []int{1_000, 10_000} {
 		b.Run(fmt.Sprintf("templates=%d", templates), func(b *testing.B) {
-			snapshot := fleet(b, templates, 3)
+			snapshot := benchFleet(b, templates, 3)
 			state := propagate.Step(propagate.State{}, propagate.Commit{Hash: "first", Snapshot: snapshot})
 			b.ReportAllocs()
 			n := 0
@@ -81,7 +84,7 @@ func BenchmarkStep(b *testing.B) {
 
 // BenchmarkFirstStep places 10,000 templates on 100 clusters: a million works.
 func BenchmarkFirstStep(b *testing.B) {
-	snapshot := fleet(b, 10_000, 100)
+	snapshot := benchFleet(b, 10_000, 100)
 	before := heap()
 	var state propagate.State
 	for b.Loop() {
@@ -101,14 +104,14 @@ func heap() uint64 {
 // BenchmarkMatch finds the policies of 10,000 templates among 1,000, half of
 // them by labels, and binds them where there is no cluster to go to.
 func BenchmarkMatch(b *testing.B) {
-	s := fleet(b, 10_000, 0)
+	s := benchFleet(b, 10_000, 0)
 	for i := range 1_000 {
 		selector := policyv1alpha1.ResourceSelector{APIVersion: "v1", Kind: "ConfigMap", Name: fmt.Sprintf("config-%05d", i*10)}
 		if i%2 == 0 {
 			selector.Name, selector.LabelSelector = "", &metav1.LabelSelector{MatchLabels: map[string]string{"app": fmt.Sprint(i)}}
 		}
-		p, problems := propagate.NewPolicy(policyv1alpha1.KindPropagationPolicy, metav1.ObjectMeta{Name: fmt.Sprintf("p-%d", i), Namespace: fmt.Sprintf("ns-%d", i%10)},
-			policyv1alpha1.PropagationSpec{ResourceSelectors: []policyv1alpha1.ResourceSelector{selector}}, propagate.Origin{}, nil)
+		p, problems := fleet.NewPolicy(policyv1alpha1.KindPropagationPolicy, metav1.ObjectMeta{Name: fmt.Sprintf("p-%d", i), Namespace: fmt.Sprintf("ns-%d", i%10)},
+			policyv1alpha1.PropagationSpec{ResourceSelectors: []policyv1alpha1.ResourceSelector{selector}}, fleet.Origin{}, nil)
 		if problems != nil {
 			b.Fatal(problems)
 		}

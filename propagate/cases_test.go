@@ -41,9 +41,11 @@ func TestKarmadaCases(t *testing.T) {
 			t.Errorf("case %d is shown nowhere, and the list does not say why: %s", n, where)
 		}
 	}
+
 	if next != 91 {
 		t.Errorf("the list ends before case %d, want 90 of them", next)
 	}
+
 	stories, _ := filepath.Glob("testdata/*.txtar")
 	for _, file := range stories {
 		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
@@ -75,6 +77,7 @@ func TestSeedCases(t *testing.T) {
 			}
 		}
 	}
+
 	seed := ""
 	for _, row := range table(t, "seed-cases.md", "seed") {
 		if row[0] != "" {
@@ -108,6 +111,7 @@ func TestSeedCases(t *testing.T) {
 			}
 		}
 	}
+
 	for m := range missing {
 		t.Errorf("%s is not in the list", m)
 	}
@@ -124,6 +128,7 @@ func table(t *testing.T, file, title string) (rows [][]string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	inside := false
 	for line := range strings.Lines(string(raw)) {
 		line = strings.TrimSpace(line)
@@ -144,9 +149,11 @@ func table(t *testing.T, file, title string) (rows [][]string) {
 			rows = append(rows, row)
 		}
 	}
+
 	if len(rows) == 0 {
 		t.Fatalf("%s has no table %q", file, title)
 	}
+
 	return rows
 }
 
@@ -170,6 +177,7 @@ func proofs(t *testing.T, row, cell string) (all []proof) {
 		}
 		all = append(all, p)
 	}
+
 	return all
 }
 
@@ -188,6 +196,7 @@ func prove(name string) (proof, error) {
 	default:
 		text, err = comment("testdata/" + name + ".txtar")
 	}
+
 	return proof{name, text}, err
 }
 
@@ -196,11 +205,13 @@ func lineWith(file, part string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+
 	for line := range strings.Lines(string(raw)) {
 		if strings.Contains(line, part) {
 			return line, nil
 		}
 	}
+
 	return "", fmt.Errorf("%s has no %s", file, part)
 }
 
@@ -210,6 +221,7 @@ func commentOf(dir, test string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
 		if err != nil {
@@ -226,6 +238,7 @@ func commentOf(dir, test string) (string, error) {
 		}
 		return strings.ReplaceAll(strings.Join(lines[first:], "\n"), "//", ""), nil
 	}
+
 	return "", fmt.Errorf("%s has no %s", dir, test)
 }
 
@@ -234,6 +247,7 @@ func comment(file string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+
 	return string(ar.Comment), nil
 }
 
@@ -250,6 +264,7 @@ func casesIn(text string) (cases []int) {
 			cases = append(cases, i)
 		}
 	}
+
 	return cases
 }
 

@@ -2,23 +2,30 @@
 
 package propagate
 
-import "cmp"
+import (
+	"cmp"
 
-// LabelClaimedBy on a template, with any value, says that somebody else takes
-// care of it: no policy does, and what it has stays as it is (digest §2.1).
-const LabelClaimedBy = "resourcetemplate.karmada.io/claimed-by"
+	"github.com/fairlead/fairlead/fleet"
+)
 
-func (t *Template) claimedByOthers() bool { return t.Labels[LabelClaimedBy] != "" }
+// claims decides which policy has a template, by what a step changes in git.
+type claims struct {
+	before, after *fleet.Snapshot
+	index         *index // of after
+}
 
-// verdict is what a step says about who has a template.
+// verdict is which policy has a template in a step.
 type verdict struct {
 	// policy claims the template; nil when none does.
-	policy *Policy
+	policy *fleet.Policy
+
 	// winner is the policy that would claim it on its next update, which
 	// StaticPolicy waits for; nil without the gate.
-	winner *Policy
-	// taken says that policy takes what it did not have before this step.
+	winner *fleet.Policy
+
+	// taken says that policy did not have the template before this step.
 	taken bool
+
 	// touched says that the template was created or updated in this step, or
 	// what counts as that: its labels left its policy, or its policy is
 	// activated on purpose.
@@ -29,33 +36,36 @@ type verdict struct {
 // that policy exists and still matches, whatever else appears, unless one
 // preempts it; otherwise it is matched from scratch. Under StaticPolicy a
 // claim is only taken over when the template changes (rule 14).
-func (st *step) claim(old *Binding, t *Template) verdict {
+func (c claims) claim(old *Binding, t *fleet.Template) verdict {
 	held := old.claim()
-	v := verdict{touched: st.touched(t, held)}
-	if t.claimedByOthers() {
+	v := verdict{touched: c.touched(t, held)}
+	if t.ClaimedByOthers() {
 		return v
 	}
-	v.policy = st.holder(t, held)
+
+	v.policy = c.holder(t, held)
 	switch {
-	case st.next.Snapshot.gate(GateStaticPolicy):
-		st.claimStatic(&v, old, t)
+	case c.after.Gate(fleet.GateStaticPolicy):
+		c.claimStatic(&v, old, t)
 	case v.policy != nil:
-		v.policy = cmp.Or(st.preemptor(t, v.policy), v.policy)
+		v.policy = cmp.Or(c.preemptor(t, v.policy), v.policy)
 	default:
-		v.policy = st.best(t)
+		v.policy = c.index.best(t)
 	}
-	v.touched = v.touched || v.policy != nil && st.onPurpose(v.policy)
+
+	v.touched = v.touched || v.policy != nil && c.onPurpose(v.policy)
 	v.taken = v.policy != nil && (held == nil || *held != v.policy.Ref)
 	return v
 }
 
-// claimStatic: on an update the best policy wins, whoever had the template, and
-// so it does when the policy that has it is activated on purpose, or the best
-// one while none has it. One that waits unclaimed is else taken by a policy only
-// if it changed while nothing matched, which one that was never active did.
-func (st *step) claimStatic(v *verdict, old *Binding, t *Template) {
-	v.winner = st.best(t)
-	if asked := cmp.Or(v.policy, v.winner); asked != nil && st.onPurpose(asked) {
+// claimStatic claims under StaticPolicy. On an update the best policy wins,
+// whoever had the template, and so it does when the policy that has it is
+// activated on purpose, or the best one while none has it. A template that
+// waits unclaimed is otherwise claimed only if it changed while nothing matched,
+// which one that was never active did.
+func (c claims) claimStatic(v *verdict, old *Binding, t *fleet.Template) {
+	v.winner = c.index.best(t)
+	if p := cmp.Or(v.policy, v.winner); p != nil && c.onPurpose(p) {
 		v.touched = true
 	}
 	if v.touched || v.policy == nil && (old == nil || old.attached() || old.Unmatched) {
@@ -63,67 +73,59 @@ func (st *step) claimStatic(v *verdict, old *Binding, t *Template) {
 	}
 }
 
-// holder is the policy that has the template, if it still may.
-func (st *step) holder(t *Template, held *PolicyRef) *Policy {
+// holder is the policy that has the template, nil if it no longer may.
+func (c claims) holder(t *fleet.Template, held *fleet.PolicyRef) *fleet.Policy {
 	if held == nil {
 		return nil
 	}
-	if p, ok := st.next.Snapshot.Policies.Get(held.Key()); ok && p.match(t) > missed {
+	if p, ok := c.after.Policies.Get(held.Key()); ok && p.Match(t) > fleet.NoMatch {
 		return p
 	}
 	return nil
 }
 
-// touched is whether a step creates or updates a template (decision 1).
-func (st *step) touched(t *Template, held *PolicyRef) bool {
-	was := st.prev.snapshot().Templates.At(t.Key())
+// touched reports whether a step creates or updates a template (decision 1).
+func (c claims) touched(t *fleet.Template, held *fleet.PolicyRef) bool {
+	was := c.before.Templates.At(t.Key())
 	if was == nil || was.Update != t.Update {
 		return true
 	}
 	if held == nil {
 		return false
 	}
-	p, ok := st.next.Snapshot.Policies.Get(held.Key())
-	return ok && p.match(was) > missed && p.match(t) == missed
+	p, ok := c.after.Policies.Get(held.Key())
+	return ok && p.Match(was) > fleet.NoMatch && p.Match(t) == fleet.NoMatch
+}
+
+// onPurpose reports whether a policy is activated in this step: its annotation
+// appears or changes. One that comes with the policy does not count, nor does
+// its removal.
+func (c claims) onPurpose(p *fleet.Policy) bool {
+	was, ok := c.before.Policies.Get(p.Ref.Key())
+	return ok && p.Activate != "" && p.Activate != was.Activate
 }
 
 // best is digest §2.3: among the policies of the template's namespace, and
 // only if none matches among the cluster policies, the greatest priority,
 // then the most specific match, then the smallest name.
-func (st *step) best(t *Template) *Policy {
-	if t.Namespace != "" {
-		if p := st.bestIn(t.Namespace, t); p != nil {
-			return p
+func (ix *index) best(t *fleet.Template) *fleet.Policy {
+	return ix.bestOf(t, func(*fleet.Policy) bool { return true })
+}
+
+// bestOf is best among the policies that may claim the template.
+func (ix *index) bestOf(t *fleet.Template, may func(*fleet.Policy) bool) *fleet.Policy {
+	for _, scope := range []string{t.Namespace, ""} {
+		var best *fleet.Policy
+		var bestMatch int
+		for p := range ix.candidates(scope, t) {
+			m := p.Match(t)
+			if m > fleet.NoMatch && may(p) && (best == nil || p.Beats(m, best, bestMatch)) {
+				best, bestMatch = p, m
+			}
+		}
+		if best != nil {
+			return best
 		}
 	}
-	return st.bestIn("", t)
-}
-
-func (st *step) bestIn(scope string, t *Template) *Policy {
-	var best *Policy
-	var bestMatch int
-	for p := range st.next.index.candidates(scope, t) {
-		m := p.match(t)
-		if m > missed && (best == nil || p.beats(m, best, bestMatch)) {
-			best, bestMatch = p, m
-		}
-	}
-	return best
-}
-
-func (p *Policy) beats(match int, other *Policy, otherMatch int) bool {
-	switch {
-	case p.priority() != other.priority():
-		return p.priority() > other.priority()
-	case match != otherMatch:
-		return match > otherMatch
-	}
-	return p.Ref.Name < other.Ref.Name
-}
-
-func (p *Policy) priority() int32 {
-	if p.Spec.Priority == nil {
-		return 0
-	}
-	return *p.Spec.Priority
+	return nil
 }

@@ -7,14 +7,55 @@
 //
 //	next := propagate.Step(state, commit)
 //
-// A Commit carries a Snapshot (what render made of one tree) or the reasons
-// why there is none. A State holds, for each template, its Binding: who claims
-// it, what is active, where it goes and what each cluster may run. Step never
-// alters its arguments, and the same arguments give the same bytes.
+// A Commit carries a fleet.Snapshot (what render made of one tree) or the
+// reasons why there is none. A State holds, for each template, its Binding: who
+// claims it, what is active, where it goes and what each cluster may run. Step
+// never alters its arguments, and the same arguments give the same bytes.
 //
-// Read step.go first; it names the stages in their order and each stage has a
-// file: claim.go and preempt.go, activate.go, brakes.go, place.go with package
-// schedule, depend.go, work.go and override.go with package override,
-// depart.go, guard.go. view.go shows a State in Karmada's terms, plan.go
-// compares two, record.go keeps one without its manifests.
+// # Reading order
+//
+// What goes in and what comes out:
+//
+//   - commit.go: one commit (fold rule 1)
+//   - state.go: State, Binding, Work, Content, Tombstone
+//   - index.go: which policy may match which template
+//
+// One step goes through its stages, and writes the next state:
+//
+//   - step.go: the stages of a step, in their order (fold rules 2 and 3)
+//   - freeze.go: units that are broken keep their last good content (fold rule 3)
+//   - mark.go: which templates a commit concerns
+//   - bind.go: the marked templates, one after the other
+//   - cycle.go: templates that require each other
+//   - remove.go: the binding of a removed template
+//   - tombstone.go: what was released and is not wanted any more
+//   - guard.go: too many deletions await confirmation (fold rule 21)
+//   - rewrite.go: a branch that was rewritten is one step (fold rule 5)
+//
+// One decision makes the binding of one template, and writes nothing:
+//
+//   - decision.go: the stages of a decision, in their order
+//   - claim.go, preempt.go: which policy has the template (fold rules 11 and 14)
+//   - activate.go: what is in effect, and what waits (fold rules 13 and 14)
+//   - immediate.go: fields that act at once (fold rule 12)
+//   - answer.go: what scripts say of a template
+//   - observe.go, evict.go: what was seen of the members moves a workload (fold
+//     rule 22)
+//   - place.go: which clusters, with package schedule (fold rule 15)
+//   - crd.go: an object needs the definition of its kind (fold rule 15)
+//   - rebalance.go: workloads that a rebalancer names and no policy places
+//   - depend.go: what is required beside an owner (fold rule 16)
+//   - work.go, rendering.go: what each cluster gets, with package override (fold
+//     rule 17)
+//
+// Readers show a state, or compare two, and change nothing:
+//
+//   - trace.go, reason.go, candidates.go: why a template is on a cluster, or not
+//   - plan.go, cell.go, because.go, waiting.go: what a merge would do
+//   - changes.go: what a step did
+//   - findings.go: what is worth saying about a state
+//   - view.go, names.go, memberstatus.go: a state in Karmada's terms
+//   - manifest.go, autoscale.go, status.go, reaches.go: what members are sent, and
+//     how what is read from them is understood
+//   - record.go: a state on disk, without its manifests (fold rules 7 and 17)
 package propagate

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/propagate"
 )
 
@@ -23,7 +24,7 @@ func TestFailoverLaws(t *testing.T) {
 		h := &randomHistory{tree: map[string]string{"gates.yaml": "apiVersion: fairlead.dev/v1alpha1\nkind: FleetConfig\nspec: {featureGates: {Failover: true}}\n"}}
 		h.grow(t)
 		var s propagate.State
-		snapshots := map[string]*propagate.Snapshot{}
+		snapshots := map[string]*fleet.Snapshot{}
 		at := int64(0)
 		for n := range rapid.IntRange(2, 16).Draw(t, "steps") {
 			at += int64(rapid.SampledFrom([]int{1, 60, 700}).Draw(t, "time"))
@@ -52,7 +53,7 @@ func TestFailoverLaws(t *testing.T) {
 	})
 }
 
-// settled is whether nothing is being moved: a move that begins can end in the
+// settled reports whether nothing is being moved: a move that begins can end in the
 // very next look.
 func settled(s *propagate.State) bool { return s.Evictions == 0 }
 
@@ -130,7 +131,7 @@ func (h *randomHistory) evictions(t *rapid.T, before, after *propagate.State) {
 	}
 }
 
-// runs is whether a binding was released anywhere.
+// runs reports whether a binding was released anywhere.
 func runs(b *propagate.Binding) bool {
 	for _, w := range b.Works {
 		if w.Released != nil {

@@ -3,26 +3,27 @@
 package propagate
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 
-	"github.com/fairlead/fairlead/propagate/ordered"
+	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/ordered"
 )
 
 // freeze notes which commit has the last good content of what is broken in
-// this one (fold rule 3). That content is in the snapshot already, since it
-// has to be there before the scope of a kind is known; what is noted is where
-// it can be had again.
+// this one (fold rule 3). Render put that content into the snapshot already, as
+// the scope of a kind can depend on it; what is noted is where it can be read
+// again.
 func (st *step) freeze() {
-	before, after := st.prev.snapshot(), st.next.Snapshot
+	before, after := st.prev.snapshot(), st.next.snapshot()
 	st.next.Frozen = map[string]string{}
 	for name, commit := range st.prev.Frozen {
-		if after.broken(name) {
+		if after.IsBroken(name) {
 			st.next.Frozen[name] = commit
 		}
 	}
+
 	note := func(name, commit string) {
 		if _, noted := st.next.Frozen[name]; !noted {
 			st.next.Frozen[name] = commit
@@ -37,31 +38,10 @@ func (st *step) freeze() {
 			note(d.Key, "")
 		}
 	}
+
 	for _, name := range after.Unparsed {
 		note(name, st.prev.Accepted)
 	}
-}
-
-// Whole is whether nothing in a snapshot is broken.
-func (s *Snapshot) Whole() bool {
-	for u := range s.Units.Values() {
-		if u.Broken != nil {
-			return false
-		}
-	}
-	return true
-}
-
-// broken is whether a unit or a kustomization file is.
-func (s *Snapshot) broken(name string) bool {
-	u := s.Units.At(name)
-	return u != nil && u.Broken != nil || slices.Contains(s.Unparsed, name)
-}
-
-// heldBy is a commit whose tree has what a unit is in this step: an earlier
-// one where the unit is frozen.
-func (st *step) heldBy(unit string) string {
-	return cmp.Or(st.next.Frozen[unit], st.commit.Hash)
 }
 
 // FrozenUnits are the paths of the units that are broken, sorted.
@@ -75,8 +55,8 @@ func (s *State) FrozenUnits() (paths []string) {
 }
 
 // Broken are the problems of the frozen units, and what runs instead.
-func (s *State) Broken() []Finding {
-	var all []Finding
+func (s *State) Broken() []fleet.Finding {
+	var all []fleet.Finding
 	for _, name := range s.FrozenUnits() {
 		u := s.snapshot().Units.At(name)
 		for _, p := range u.Broken {
@@ -84,7 +64,7 @@ func (s *State) Broken() []Finding {
 			if commit := s.Frozen[u.Path]; commit != "" {
 				instead = u.Path + " stays as of commit " + short(commit)
 			}
-			all = append(all, Finding{Code: FindingFrozen, Level: LevelError, Origin: p.Origin,
+			all = append(all, fleet.Finding{Code: fleet.FindingFrozen, Severity: fleet.SeverityError, Origin: p.Origin,
 				Message: fmt.Sprintf("%s; %s", p.Message, instead)})
 		}
 	}

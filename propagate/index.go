@@ -6,29 +6,50 @@ import (
 	"iter"
 	"strings"
 
-	"github.com/fairlead/fairlead/propagate/ordered"
-	"github.com/fairlead/fairlead/propagate/schedule"
+	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/object"
+	"github.com/fairlead/fairlead/ordered"
+	"github.com/fairlead/fairlead/schedule"
 )
 
-// index finds which templates a policy can reach and which policies a
-// template can meet without asking each about each. It follows from a
-// snapshot and its bindings, and each step brings it forward by what changed.
+// index finds which templates a policy may match, and which policies a template,
+// without comparing each with each. It follows from a snapshot and its bindings,
+// and each step brings it forward by what changed.
 type index struct {
-	templates    ordered.Map[*Template]    // by apiVersion, kind, namespace, name
-	policies     ordered.Map[*Policy]      // by namespace of the policy, apiVersion, kind and name of each selector, ref
-	overrides    ordered.Map[*Override]    // by namespace of the override, apiVersion and kind of each selector, ref
-	interpreters ordered.Map[*Interpreter] // by apiVersion and kind of the target, name
-	claimed      ordered.Map[ID]           // by policy, template
-	requires     ordered.Map[ID]           // by what is needed, who needs it
-	selects      ordered.Map[ID]           // by the kind that is selected of, who selects
-	names        ordered.Map[ID]           // by namespace, binding name, group
+	templates    ordered.Map[*fleet.Template]    // by apiVersion, kind, namespace, name
+	policies     ordered.Map[*fleet.Policy]      // by namespace of the policy, apiVersion, kind and name of each selector, ref
+	overrides    ordered.Map[*fleet.Override]    // by namespace of the override, apiVersion and kind of each selector, ref
+	interpreters ordered.Map[*fleet.Interpreter] // by apiVersion and kind of the target, name
+	claimed      ordered.Map[object.ID]          // by policy, template
+	requires     ordered.Map[object.ID]          // by what is required, what requires it
+	selects      ordered.Map[object.ID]          // by the selected kind, what selects
+	names        ordered.Map[object.ID]          // by namespace, binding name, group
 	clusters     []*schedule.Cluster
+}
+
+// documents brings the index forward to the documents of a snapshot.
+func (ix *index) documents(before, after *fleet.Snapshot) {
+	for d := range ordered.Diff(before.Policies, after.Policies) {
+		ix.policy(d.Before, d.After)
+	}
+
+	for d := range ordered.Diff(before.Templates, after.Templates) {
+		ix.template(d.Before, d.After)
+	}
+
+	for d := range ordered.Diff(before.Overrides, after.Overrides) {
+		ix.override(d.Before, d.After)
+	}
+
+	for d := range ordered.Diff(before.Interpreters, after.Interpreters) {
+		ix.interpreter(d.Before, d.After)
+	}
 }
 
 // join makes an index key of parts, none of which holds a NUL.
 func join(parts ...string) string { return strings.Join(parts, "\x00") }
 
-func (ix *index) template(before, after *Template) {
+func (ix *index) template(before, after *fleet.Template) {
 	if before != nil {
 		ix.templates = ix.templates.Without(templateKey(before))
 	}
@@ -37,22 +58,22 @@ func (ix *index) template(before, after *Template) {
 	}
 }
 
-func templateKey(t *Template) string { return join(t.APIVersion, t.Kind, t.Namespace, t.Name) }
+func templateKey(t *fleet.Template) string { return join(t.APIVersion, t.Kind, t.Namespace, t.Name) }
 
-func (ix *index) policy(before, after *Policy) {
+func (ix *index) policy(before, after *fleet.Policy) {
 	if before != nil {
-		for _, s := range before.selectors {
+		for _, s := range before.Selectors {
 			ix.policies = ix.policies.Without(policyKey(before, s))
 		}
 	}
 	if after != nil {
-		for _, s := range after.selectors {
+		for _, s := range after.Selectors {
 			ix.policies = ix.policies.With(policyKey(after, s), after)
 		}
 	}
 }
 
-func policyKey(p *Policy, s selector) string {
+func policyKey(p *fleet.Policy, s fleet.Selector) string {
 	return join(p.Ref.Namespace, s.APIVersion, s.Kind, s.Name, p.Ref.Key())
 }
 
@@ -63,18 +84,23 @@ func (ix *index) binding(before, after *Binding) {
 	if after != nil && after.Claim != nil {
 		ix.claimed = ix.claimed.With(join(after.Claim.Key(), after.Key()), after.ID)
 	}
+
 	for _, id := range before.selected() {
 		ix.selects = ix.selects.Without(join(id.Key(), before.Key()))
 	}
+
 	for _, id := range after.selected() {
 		ix.selects = ix.selects.With(join(id.Key(), after.Key()), after.ID)
 	}
+
 	for _, id := range before.references() {
 		ix.requires = ix.requires.Without(join(id.Key(), before.Key()))
 	}
+
 	for _, id := range after.references() {
 		ix.requires = ix.requires.With(join(id.Key(), after.Key()), after.ID)
 	}
+
 	if before != nil && after == nil {
 		ix.names = ix.names.Without(nameKey(before.ID))
 	}
@@ -95,13 +121,16 @@ func under[V comparable](m ordered.Map[V], parts ...string) iter.Seq[V] {
 	}
 }
 
+// owners yields the templates that require id.
+func (ix *index) owners(id object.ID) iter.Seq[object.ID] { return under(ix.requires, id.Key()) }
+
 // claimedBy yields the templates that a policy has.
-func (ix *index) claimedBy(r PolicyRef) iter.Seq[ID] { return under(ix.claimed, r.Key()) }
+func (ix *index) claimedBy(r fleet.PolicyRef) iter.Seq[object.ID] { return under(ix.claimed, r.Key()) }
 
 // candidates yields the policies of one scope that may match t: those with a
 // selector of its name, then those with one of its kind.
-func (ix *index) candidates(scope string, t *Template) iter.Seq[*Policy] {
-	return func(yield func(*Policy) bool) {
+func (ix *index) candidates(scope string, t *fleet.Template) iter.Seq[*fleet.Policy] {
+	return func(yield func(*fleet.Policy) bool) {
 		for p := range under(ix.policies, scope, t.APIVersion, t.Kind, t.Name) {
 			if !yield(p) {
 				return
@@ -116,9 +145,9 @@ func (ix *index) candidates(scope string, t *Template) iter.Seq[*Policy] {
 }
 
 // reach yields the templates that one of the policy's selectors may match.
-func (ix *index) reach(p *Policy) iter.Seq[*Template] {
-	return func(yield func(*Template) bool) {
-		for _, s := range p.selectors {
+func (ix *index) reach(p *fleet.Policy) iter.Seq[*fleet.Template] {
+	return func(yield func(*fleet.Template) bool) {
+		for _, s := range p.Selectors {
 			for t := range ix.selected(s) {
 				if !yield(t) {
 					return
@@ -128,10 +157,10 @@ func (ix *index) reach(p *Policy) iter.Seq[*Template] {
 	}
 }
 
-func (ix *index) selected(s selector) iter.Seq[*Template] {
+func (ix *index) selected(s fleet.Selector) iter.Seq[*fleet.Template] {
 	switch {
 	case s.Namespace != "" && s.Name != "":
-		return func(yield func(*Template) bool) {
+		return func(yield func(*fleet.Template) bool) {
 			if t, ok := ix.templates.Get(join(s.APIVersion, s.Kind, s.Namespace, s.Name)); ok {
 				yield(t)
 			}
@@ -144,17 +173,20 @@ func (ix *index) selected(s selector) iter.Seq[*Template] {
 
 // newIndex makes the index of a whole snapshot, without its bindings and
 // clusters.
-func newIndex(s *Snapshot) index {
+func newIndex(s *fleet.Snapshot) index {
 	var ix index
 	for t := range s.Templates.Values() {
 		ix.template(nil, t)
 	}
+
 	for p := range s.Policies.Values() {
 		ix.policy(nil, p)
 	}
+
 	for o := range s.Overrides.Values() {
 		ix.override(nil, o)
 	}
+
 	for in := range s.Interpreters.Values() {
 		ix.interpreter(nil, in)
 	}
@@ -163,7 +195,7 @@ func newIndex(s *Snapshot) index {
 
 // newContentIndex is the part of a snapshot's index that contents are made
 // with.
-func newContentIndex(s *Snapshot) *index {
+func newContentIndex(s *fleet.Snapshot) *index {
 	ix := &index{}
 	for o := range s.Overrides.Values() {
 		ix.override(nil, o)

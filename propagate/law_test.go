@@ -12,8 +12,10 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/propagate"
-	"github.com/fairlead/fairlead/propagate/schedule"
+	"github.com/fairlead/fairlead/schedule"
 )
 
 // The laws of the fold, searched for a breach over random histories. A
@@ -23,7 +25,7 @@ func TestLaws(t *testing.T) {
 		h := &randomHistory{tree: map[string]string{}, freezing: true}
 		h.grow(t)
 		var s, kept propagate.State
-		snapshots := map[string]*propagate.Snapshot{}
+		snapshots := map[string]*fleet.Snapshot{}
 		for n := range rapid.IntRange(2, 12).Draw(t, "commits") {
 			kind := h.edit(t)
 			c := h.commit(n)
@@ -56,21 +58,21 @@ func TestLaws(t *testing.T) {
 // each cluster runs at the end, and nothing is told that did not happen. Each
 // cluster of the fleet has its reason to have a template, or not to.
 func TestToldAsItHappened(t *testing.T) {
-	told := map[propagate.What]bool{}
+	told := map[propagate.ChangeType]bool{}
 	causes := map[schedule.Cause]bool{}
 	rapid.Check(t, func(t *rapid.T) {
 		h := &randomHistory{tree: map[string]string{}}
 		h.grow(t)
 		var s propagate.State
-		runs, left := map[string]propagate.Digest{}, map[string]propagate.Digest{}
+		runs, left := map[string]object.Digest{}, map[string]object.Digest{}
 		for n := range rapid.IntRange(2, 12).Draw(t, "commits") {
 			h.edit(t)
 			next := propagate.Step(s, h.commit(n))
 			now := running(&next)
-			for _, what := range propagate.Happened(&s, &next) {
-				told[what.What] = true
-				to := propagate.HappenedTo(what.Object, &s, &next)
-				if !slices.ContainsFunc(to, func(o propagate.Happening) bool { return reflect.DeepEqual(o, what) }) {
+			for _, what := range propagate.Changes(&s, &next) {
+				told[what.Type] = true
+				to := propagate.ChangesOf(what.Object, &s, &next)
+				if !slices.ContainsFunc(to, func(o propagate.Change) bool { return reflect.DeepEqual(o, what) }) {
 					t.Fatalf("step %d: %v happened, but to %s only %v\n%s", n, what, what.Object, to, h)
 				}
 				if what.Cluster == "" {
@@ -83,17 +85,17 @@ func TestToldAsItHappened(t *testing.T) {
 				}
 				had, has := runs[at]
 				switch {
-				case what.What == propagate.WhatLeft:
+				case what.Type == propagate.ChangeDetached:
 					left[at] = had
 					delete(runs, at)
-				case what.What.Removes():
+				case what.Type.Removes():
 					if !has {
-						t.Fatalf("step %d: %s %s, and nothing was there\n%s", n, at, what.What, h)
+						t.Fatalf("step %d: %s %s, and nothing was there\n%s", n, at, what.Type, h)
 					}
 					delete(runs, at)
-				case what.What.Sends():
+				case what.Type.Sends():
 					if had == now[at] {
-						t.Fatalf("step %d: %s %s, and it is the same\n%s", n, at, what.What, h)
+						t.Fatalf("step %d: %s %s, and it is the same\n%s", n, at, what.Type, h)
 					}
 					runs[at] = now[at]
 				}
@@ -102,20 +104,20 @@ func TestToldAsItHappened(t *testing.T) {
 				t.Fatalf("step %d: told is %v, true is %v\n%s\n%s", n, runs, now, happened(&s, &next), h)
 			}
 			for b := range next.Bindings.Values() {
-				for _, p := range next.Standings(b) {
+				for _, p := range next.Reasons(b) {
 					causes[p.Cause] = true
 					if w := b.Work(p.Cluster); p.Placed != (w != nil) || p.Placed != (p.Cause == "") || p.Text == "" {
 						t.Fatalf("step %d: %s stands to %s %+v\n%s", n, b.ID, p.Cluster, p, h)
 					}
 				}
-				if inGit := next.Snapshot.Templates.At(b.Key()) != nil; inGit && len(next.Chain(b.ID)) < 2 {
-					t.Fatalf("step %d: the chain of %s is %v\n%s", n, b.ID, next.Chain(b.ID), h)
+				if inGit := next.Snapshot.Templates.At(b.Key()) != nil; inGit && len(next.Trace(b.ID)) < 2 {
+					t.Fatalf("step %d: the chain of %s is %v\n%s", n, b.ID, next.Trace(b.ID), h)
 				}
 			}
 			s = next
 		}
 	})
-	for _, w := range []propagate.What{propagate.WhatCreated, propagate.WhatUpdated, propagate.WhatHeld, propagate.WhatReleased, propagate.WhatDeleted, propagate.WhatLeft} {
+	for _, w := range []propagate.ChangeType{propagate.ChangeCreated, propagate.ChangeUpdated, propagate.ChangeHeld, propagate.ChangeReleased, propagate.ChangeDeleted, propagate.ChangeDetached} {
 		if !told[w] {
 			t.Errorf("the search never came by %q", w)
 		}
@@ -128,8 +130,8 @@ func TestToldAsItHappened(t *testing.T) {
 }
 
 // running is the content that every cluster was last released.
-func running(s *propagate.State) map[string]propagate.Digest {
-	all := map[string]propagate.Digest{}
+func running(s *propagate.State) map[string]object.Digest {
+	all := map[string]object.Digest{}
 	for b := range s.Bindings.Values() {
 		for _, w := range b.Works {
 			if w.Released != nil {
@@ -254,7 +256,7 @@ func (h *randomHistory) policy(t *rapid.T, name string) {
 func (h *randomHistory) commit(n int) propagate.Commit {
 	c := propagate.Commit{Hash: fmt.Sprintf("c%d", n)}
 	if h.log[len(h.log)-1] == "broken" {
-		c.Problems = []propagate.Problem{{Message: "broken"}}
+		c.Problems = []fleet.Problem{{Message: "broken"}}
 		return c
 	}
 	c.Snapshot, c.Problems = readOn(h.tree, h.accepted)
@@ -271,7 +273,7 @@ func (h *randomHistory) accept(s *propagate.State) {
 // laws compares a state with the one before it.
 func (h *randomHistory) laws(t *rapid.T, kind string, before, after *propagate.State) {
 	decided := func(s *propagate.State) string {
-		return print(&propagate.State{Bindings: s.Bindings, Departed: s.Departed, Left: s.Left}, nil)
+		return print(&propagate.State{Bindings: s.Bindings, Tombstones: s.Tombstones, Detached: s.Detached}, nil)
 	}
 	if after.Refusal != nil {
 		if after.Accepted != before.Accepted || decided(after) != decided(before) {
@@ -309,7 +311,7 @@ func (h *randomHistory) binding(t *rapid.T, was, is *propagate.Binding, s *propa
 		if _, ok := s.Snapshot.Clusters.Get(w.Cluster); !ok {
 			t.Fatalf("%s has a work on %s, which is not in the fleet\n%s", is.ID, w.Cluster, h)
 		}
-		if s.Departure(w.Cluster, is.ID) != nil && w.Released != nil {
+		if s.Removal(w.Cluster, is.ID) != nil && w.Released != nil {
 			t.Fatalf("%s runs on %s and has departed from it\n%s", is.ID, w.Cluster, h)
 		}
 		sum += w.Want.Replicas
@@ -341,11 +343,11 @@ func (h *randomHistory) binding(t *rapid.T, was, is *propagate.Binding, s *propa
 // and no target of what is in effect, except of templates that changed while
 // nothing matched them, as every one did that was never active.
 func (h *randomHistory) noSurprise(t *rapid.T, before, after *propagate.State) {
-	if before.Snapshot == nil || before.Snapshot.Settings == nil || !before.Snapshot.Settings.Spec.FeatureGates[propagate.GateStaticPolicy] {
+	if before.Snapshot == nil || before.Snapshot.Settings == nil || !before.Snapshot.Settings.Spec.FeatureGates[fleet.GateStaticPolicy] {
 		return
 	}
 	for b := range before.Bindings.Values() {
-		if b.Unmatched || b.Kind != "Deployment" || b.Active.Policy.Ref == (propagate.PolicyRef{}) {
+		if b.Unmatched || b.Kind != "Deployment" || b.Active.Policy.Ref == (fleet.PolicyRef{}) {
 			continue
 		}
 		now := after.Bindings.At(b.Key())

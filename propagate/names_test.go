@@ -5,6 +5,7 @@ package propagate_test
 import (
 	"testing"
 
+	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/propagate"
 )
 
@@ -12,15 +13,15 @@ import (
 // knows them finds her bindings and works under them.
 func TestNames(t *testing.T) {
 	for _, tt := range []struct {
-		id            propagate.ID
+		id            object.ID
 		binding, work string
 	}{
-		{propagate.ID{Group: "apps", Kind: "Deployment", Namespace: "default", Name: "nginx"}, "nginx-deployment", "nginx-687f7fb96f"},
-		{propagate.ID{Group: "apps", Kind: "Deployment", Namespace: "prod", Name: "nginx"}, "nginx-deployment", "nginx-69f9dc9c9"},
-		{propagate.ID{Kind: "Service", Namespace: "default", Name: "nginx"}, "nginx-service", "nginx-64b7849b5"},
-		{propagate.ID{Kind: "ConfigMap", Namespace: "prod", Name: "app-config"}, "app-config-configmap", "app-config-56df94fb94"},
-		{propagate.ID{Kind: "Namespace", Name: "team-a"}, "team-a-namespace", "team-a-5cc7c7959b"},
-		{propagate.ID{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "system:test:Foo"}, "system.test.foo-clusterrole", "system.test.foo-85bcbb69dc"},
+		{object.ID{Group: "apps", Kind: "Deployment", Namespace: "default", Name: "nginx"}, "nginx-deployment", "nginx-687f7fb96f"},
+		{object.ID{Group: "apps", Kind: "Deployment", Namespace: "prod", Name: "nginx"}, "nginx-deployment", "nginx-69f9dc9c9"},
+		{object.ID{Kind: "Service", Namespace: "default", Name: "nginx"}, "nginx-service", "nginx-64b7849b5"},
+		{object.ID{Kind: "ConfigMap", Namespace: "prod", Name: "app-config"}, "app-config-configmap", "app-config-56df94fb94"},
+		{object.ID{Kind: "Namespace", Name: "team-a"}, "team-a-namespace", "team-a-5cc7c7959b"},
+		{object.ID{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "system:test:Foo"}, "system.test.foo-clusterrole", "system.test.foo-85bcbb69dc"},
 	} {
 		var s propagate.State
 		if got := s.BindingName(tt.id); got != tt.binding {

@@ -4,14 +4,14 @@ package propagate
 
 import (
 	"reflect"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1alpha1 "github.com/fairlead/fairlead/api/cluster/v1alpha1"
-	"github.com/fairlead/fairlead/propagate/interpret"
-	"github.com/fairlead/fairlead/propagate/schedule"
+	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/interpret"
+	"github.com/fairlead/fairlead/object"
+	"github.com/fairlead/fairlead/schedule"
 )
 
 // Observations are what was seen of the members at a moment: the only input
@@ -21,20 +21,23 @@ type Observations struct {
 	// At is the moment, in seconds since 1970. Time passes by nothing else: a
 	// commit takes none.
 	At int64
-	// Ready says of a cluster whether it answers. One that is not named keeps
+
+	// Ready is whether a cluster responds. One that is not named keeps
 	// its last observation.
 	Ready map[string]metav1.ConditionStatus
-	// Health says how a work does. One that is not named keeps its last
+
+	// Health is how a work does. One that is not named keeps its last
 	// observation.
 	Health map[Place]Health
-	// Gone are objects that their member has confirmed to be gone.
+
+	// Gone are objects that their member has confirmed to be removed.
 	Gone []Place
 }
 
 // Place is one object on one cluster.
 type Place struct {
 	Cluster string
-	ID
+	object.ID
 }
 
 // Health is how an object does on a member.
@@ -47,7 +50,7 @@ const (
 	UnknownHealth = interpret.Unknown
 )
 
-// Seen is what a state keeps of observations: as much as decisions follow. It
+// Seen is what a state keeps of observations: as much as decisions depend on. It
 // is never altered.
 type Seen struct {
 	Clusters map[string]SeenCluster `json:"clusters,omitempty"`
@@ -68,17 +71,17 @@ type SeenWork struct {
 	Since  int64  `json:"since"`
 }
 
-// Watched is whether observations can change a state: without the gate and
+// Watched reports whether observations can change a state: without the gate and
 // with no eviction under way nothing needs to be observed.
 func (s *State) Watched() bool {
-	return s.Snapshot != nil && (s.Snapshot.gate(GateFailover) || s.Evictions > 0)
+	return s.Snapshot != nil && (s.Snapshot.Gate(fleet.GateFailover) || s.Evictions > 0)
 }
 
 // Watches are the works whose health decides something: those of a policy
 // with application failover, and those that take over from others.
 func (s *State) Watches() []Place {
 	var places []Place
-	gate := s.Snapshot != nil && s.Snapshot.gate(GateFailover)
+	gate := s.Snapshot != nil && s.Snapshot.Gate(fleet.GateFailover)
 	for b := range s.Bindings.Values() {
 		if len(b.Evictions) == 0 && !(gate && b.Active.Policy.Spec.Failover != nil && b.Active.Policy.Spec.Failover.Application != nil) {
 			continue
@@ -96,6 +99,7 @@ func (s *State) Leaving() []Place {
 	if s.Evictions == 0 {
 		return nil
 	}
+
 	for b := range s.Bindings.Values() {
 		for _, e := range b.Evictions {
 			if e.blocks() {
@@ -106,93 +110,91 @@ func (s *State) Leaving() []Place {
 	return places
 }
 
-// Observe is a step without a commit: what was seen of the members is taken
-// in, and time passes to the moment of it. The snapshot stays, and a state
-// that nothing new was seen of is returned as it is.
+// Observe is a step without a commit, of the stages reindex, mark and decide:
+// what was seen of the members is kept, and time passes to the moment of it. The
+// snapshot stays. A state that no observation can change is returned as it is.
 func Observe(prev State, o Observations) State {
 	if !prev.Watched() {
 		return prev
 	}
 	st := newStep(&prev, Commit{Hash: prev.Accepted})
-	st.next.Snapshot, st.now = prev.Snapshot, o.At
-	st.observed(o)
-	st.readiness()
-	for key, b := range prev.Bindings.All() {
-		if st.timely(b) {
-			st.dirty[key] = true
-		}
+	st.in.now = o.At
+	for _, p := range o.Gone {
+		st.in.removed[p] = true
 	}
-	st.bindAll()
+
+	if seen := prev.see(o); !reflect.DeepEqual(seen, prev.Seen) {
+		st.next.Seen = seen
+	}
+
+	st.reindexReady()
+	st.markObserved()
+	st.decide()
 	return st.next
 }
 
-// observed takes in what was seen.
-func (st *step) observed(o Observations) {
+// see is what a state keeps of observations.
+func (s *State) see(o Observations) *Seen {
 	seen := &Seen{Clusters: map[string]SeenCluster{}, Works: map[string]map[string]SeenWork{}}
-	for c := range st.next.Snapshot.Clusters.Values() {
-		was := st.prev.Seen.cluster(c.Name)
-		is := SeenCluster{Ready: was.Ready}
-		if ready, ok := o.Ready[c.Name]; ok {
-			is.Ready = ready
-		}
-		for _, taint := range c.Spec.Taints {
-			if taint.Effect != corev1.TaintEffectNoExecute {
-				continue
-			}
-			if is.Taints == nil {
-				is.Taints = map[string]int64{}
-			}
-			since, known := was.Taints[taintKey(&taint)]
-			if !known {
-				since = o.At
-			}
-			is.Taints[taintKey(&taint)] = since
-		}
-		if is.Ready != "" || is.Taints != nil {
+	for c := range s.Snapshot.Clusters.Values() {
+		if is := s.Seen.cluster(c.Name).and(c, o); is.Ready != "" || is.Taints != nil {
 			seen.Clusters[c.Name] = is
 		}
 	}
-	for _, p := range st.prev.Watches() {
-		is := st.prev.Seen.work(p)
+
+	for _, p := range s.Watches() {
+		is := s.Seen.work(p)
 		if h, ok := o.Health[p]; ok && h != is.Health {
 			is = SeenWork{h, o.At}
 		}
 		if is.Health == "" {
 			continue
 		}
+
 		if seen.Works[p.Key()] == nil {
 			seen.Works[p.Key()] = map[string]SeenWork{}
 		}
 		seen.Works[p.Key()][p.Cluster] = is
 	}
-	for _, p := range o.Gone {
-		st.gone[p] = true
-	}
-	if !reflect.DeepEqual(seen, st.prev.Seen) {
-		st.next.Seen = seen
-	}
+
+	return seen
 }
 
-// readiness has every binding looked at when a cluster became ready, or is so
-// no more.
-func (st *step) readiness() {
+// and is what is known of a cluster once more was observed.
+func (was SeenCluster) and(c *fleet.Cluster, o Observations) SeenCluster {
+	is := SeenCluster{Ready: was.Ready}
+	if ready, ok := o.Ready[c.Name]; ok {
+		is.Ready = ready
+	}
+
+	for _, taint := range c.Spec.Taints {
+		if taint.Effect != corev1.TaintEffectNoExecute {
+			continue
+		}
+		if is.Taints == nil {
+			is.Taints = map[string]int64{}
+		}
+		since, known := was.Taints[taintKey(&taint)]
+		if !known {
+			since = o.At
+		}
+		is.Taints[taintKey(&taint)] = since
+	}
+
+	return is
+}
+
+// reindexReady brings the index forward when a cluster became ready, or ceased
+// to be.
+func (st *step) reindexReady() {
 	for c := range st.next.Snapshot.Clusters.Values() {
 		if st.prev.Seen.cluster(c.Name).Ready != st.next.Seen.cluster(c.Name).Ready {
-			st.changed = append(st.changed, st.prev.placed(c), st.next.placed(c))
+			st.in.changed = append(st.in.changed, st.prev.placed(c), st.next.placed(c))
 		}
 	}
-	if len(st.changed) == 0 {
-		return
+	if len(st.in.changed) > 0 {
+		st.next.index.clusters = st.next.candidates()
 	}
-	st.next.index.clusters = st.next.candidates()
-	for key := range st.prev.Bindings.All() {
-		st.dirty[key] = true
-	}
-}
-
-// timely is whether time or what was seen can move a binding.
-func (st *step) timely(b *Binding) bool {
-	return len(b.Evictions) > 0 || slices.ContainsFunc(b.Targets, func(t schedule.Share) bool { return st.failing(b, t.Name) != "" })
 }
 
 func taintKey(t *corev1.Taint) string { return t.Key + "=" + t.Value }
@@ -211,7 +213,7 @@ func (s *Seen) work(p Place) SeenWork {
 	return s.Works[p.Key()][p.Cluster]
 }
 
-// candidates are the fleet's clusters as placement sees them.
+// candidates are the fleet's clusters as placement takes them.
 func (s *State) candidates() []*schedule.Cluster {
 	clusters := make([]*schedule.Cluster, 0, s.Snapshot.Clusters.Len())
 	for c := range s.Snapshot.Clusters.Values() {
@@ -220,34 +222,12 @@ func (s *State) candidates() []*schedule.Cluster {
 	return clusters
 }
 
-// placed is a cluster as placement sees it. What was observed of it replaces
-// what its document says, under the gate Failover.
-func (s *State) placed(c *Cluster) *schedule.Cluster {
+// placed is a cluster as placement takes it. What was observed of it replaces
+// what is in its document, under the gate Failover.
+func (s *State) placed(c *fleet.Cluster) *schedule.Cluster {
 	ready := s.Seen.cluster(c.Name).Ready
-	if ready == "" || ready == readyIn(c.Status.Conditions) || !s.snapshot().gate(GateFailover) {
-		return c.placed
+	if ready == "" || ready == fleet.ReadyCondition(c.Status.Conditions) || !s.snapshot().Gate(fleet.GateFailover) {
+		return c.Candidate
 	}
-	return schedule.NewCluster(c.Cluster, readyTaints(ready)...)
-}
-
-// readyIn is the status of the condition Ready, "" without one.
-func readyIn(conditions []metav1.Condition) metav1.ConditionStatus {
-	for _, c := range conditions {
-		if c.Type == clusterv1alpha1.ConditionReady {
-			return c.Status
-		}
-	}
-	return ""
-}
-
-// readyTaints are those of digest §10.1, except that a cluster of which
-// nothing is known counts as ready: a fleet in git needs no status.
-func readyTaints(ready metav1.ConditionStatus) []corev1.Taint {
-	switch ready {
-	case metav1.ConditionFalse:
-		return []corev1.Taint{{Key: clusterv1alpha1.TaintNotReady, Effect: corev1.TaintEffectNoSchedule}}
-	case metav1.ConditionUnknown:
-		return []corev1.Taint{{Key: clusterv1alpha1.TaintUnreachable, Effect: corev1.TaintEffectNoSchedule}}
-	}
-	return nil
+	return schedule.NewCluster(c.Cluster, fleet.ReadyTaints(ready)...)
 }

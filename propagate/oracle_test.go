@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/propagate/oracle"
 )
@@ -29,7 +30,7 @@ func TestOracle(t *testing.T) {
 		h.grow()
 		var s, kept propagate.State
 		restarts := h.chance("restarts", 15)
-		snapshots := map[string]*propagate.Snapshot{}
+		snapshots := map[string]*fleet.Snapshot{}
 		remember := !h.chance("fresh documents", 10)
 		m := &oracle.State{}
 		var allow []propagate.Trailer // what the last held commit asked for
@@ -41,7 +42,7 @@ func TestOracle(t *testing.T) {
 			var files map[string]string
 			switch h.commitKind(n) {
 			case "broken":
-				c.Problems = []propagate.Problem{{Message: "broken"}}
+				c.Problems = []fleet.Problem{{Message: "broken"}}
 			case "README only":
 				c.Snapshot, c.Problems = previous.Snapshot, previous.Problems
 				files = previousFiles
@@ -79,7 +80,7 @@ func TestOracle(t *testing.T) {
 				}
 				kept = restore(h, &kept, snapshots)
 				saved := save(h, &next)
-				saved.Revealed = true
+				saved.Rehydrated = true
 				revealed := load(h, saved, &next, snapshots)
 				if a, b := engineView(&revealed), engineView(&next); a != b {
 					t.Fatalf("%s: what is made again is something else\n%s\n--- made again\n%s--- kept\n%s", c.Hash, h.story(), a, b)
@@ -136,15 +137,15 @@ func trailerOf(g *propagate.Guard) propagate.Trailer {
 
 // snapshot reads a tree. With a memory documents that do not change are the
 // same ones in every commit, as package render has it.
-func snapshot(tree map[string]string, remember bool) (*propagate.Snapshot, []propagate.Problem) {
+func snapshot(tree map[string]string, remember bool) (*fleet.Snapshot, []fleet.Problem) {
 	if !remember {
 		return read(tree)
 	}
 	if len(readFiles) > 10000 {
 		clear(readFiles)
 	}
-	s := &propagate.Snapshot{}
-	var problems []propagate.Problem
+	s := &fleet.Snapshot{}
+	var problems []fleet.Problem
 	for _, file := range slices.Sorted(maps.Keys(tree)) {
 		key := [2]string{file, tree[file]}
 		part, ok := readFiles[key]
@@ -183,8 +184,8 @@ func snapshot(tree map[string]string, remember bool) (*propagate.Snapshot, []pro
 }
 
 type readFile struct {
-	snapshot *propagate.Snapshot
-	problems []propagate.Problem
+	snapshot *fleet.Snapshot
+	problems []fleet.Problem
 }
 
 var readFiles = map[[2]string]readFile{}
@@ -205,12 +206,12 @@ func engineView(s *propagate.State) string {
 	for binding := range s.Bindings.Values() {
 		engineBinding(&b, s, binding)
 	}
-	for a := range s.Departed.Values() {
+	for a := range s.Tombstones.Values() {
 		for _, g := range a.Clusters {
 			fmt.Fprintf(&b, "%s departed from %s since %s, preserved %v\n", a.Key(), g.Cluster, g.Commit, g.Preserve)
 		}
 	}
-	for a := range s.Left.Values() {
+	for a := range s.Detached.Values() {
 		for _, g := range a.Clusters {
 			fmt.Fprintf(&b, "%s left with %s since %s\n", a.Key(), g.Cluster, g.Commit)
 		}
@@ -245,13 +246,13 @@ func engineBinding(b *strings.Builder, s *propagate.State, binding *propagate.Bi
 		}
 		if own || len(binding.Works) == 0 {
 			all, on := false, []string{}
-			if sus := binding.Brakes.Suspension; sus != nil {
+			if sus := binding.Immediate.Suspension; sus != nil {
 				all = sus.Dispatching != nil && *sus.Dispatching
 				if sus.DispatchingOnClusters != nil {
 					on = slices.Sorted(slices.Values(sus.DispatchingOnClusters.ClusterNames))
 				}
 			}
-			writeBrakes(b, all, on, binding.Brakes.Preserve != nil && *binding.Brakes.Preserve)
+			writeBrakes(b, all, on, binding.Immediate.Preserve != nil && *binding.Immediate.Preserve)
 		}
 		if p := binding.Pending; p != nil {
 			fmt.Fprintf(b, ", %s since %s", p.Reason, p.Since)

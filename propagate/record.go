@@ -7,8 +7,10 @@ import (
 	"slices"
 
 	workv1alpha2 "github.com/fairlead/fairlead/api/work/v1alpha2"
-	"github.com/fairlead/fairlead/propagate/ordered"
-	"github.com/fairlead/fairlead/propagate/schedule"
+	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/object"
+	"github.com/fairlead/fairlead/ordered"
+	"github.com/fairlead/fairlead/schedule"
 )
 
 // The records are a State as a checkpoint keeps it: digests and commits, and
@@ -17,21 +19,21 @@ import (
 
 // BindingRecord is a Binding on disk.
 type BindingRecord struct {
-	Claim          *PolicyRef       `json:"claim,omitempty"`
-	Template       Digest           `json:"template"`
+	Claim          *fleet.PolicyRef `json:"claim,omitempty"`
+	Template       object.Digest    `json:"template"`
 	TemplateCommit string           `json:"templateCommit"`
-	Policy         PolicyRef        `json:"policy"`
-	Delayed        Digest           `json:"delayed"`
+	Policy         fleet.PolicyRef  `json:"policy"`
+	Delayed        object.Digest    `json:"delayed"`
 	Overwrite      bool             `json:"overwrite,omitempty"` // of what is attached to others
 	PolicyCommit   string           `json:"policyCommit"`
 	Pending        *Pending         `json:"pending,omitempty"`
 	Unmatched      bool             `json:"unmatched,omitempty"`
-	Brakes         *Brakes          `json:"brakes"`
+	Immediate      *fleet.Immediate `json:"brakes"`
 	Targets        []schedule.Share `json:"targets,omitempty"`
-	Requires       []ID             `json:"requires,omitempty"`
-	Selects        []ID             `json:"selects,omitempty"`
+	Requires       []object.ID      `json:"requires,omitempty"`
+	Selects        []object.ID      `json:"selects,omitempty"`
 	AffinityName   string           `json:"affinityName,omitempty"`
-	Placed         Digest           `json:"placed,omitzero"`
+	Placed         object.Digest    `json:"placed,omitzero"`
 	Observed       bool             `json:"observed,omitempty"`
 	Evictions      []Eviction       `json:"evictions,omitempty"`
 	Scheduled      Scheduled        `json:"scheduled"`
@@ -41,13 +43,13 @@ type BindingRecord struct {
 
 // ContentRecord is a Content on disk.
 type ContentRecord struct {
-	Digest      Digest `json:"digest"`
-	Replicas    int64  `json:"replicas,omitempty"`
-	Completions int64  `json:"completions"`
-	APIVersion  string `json:"apiVersion"`
-	Commit      string `json:"commit"`
-	Revision    string `json:"revision"`
-	Requires    []ID   `json:"requires,omitempty"`
+	Digest      object.Digest `json:"digest"`
+	Replicas    int64         `json:"replicas,omitempty"`
+	Completions int64         `json:"completions"`
+	APIVersion  string        `json:"apiVersion"`
+	Commit      string        `json:"commit"`
+	Revision    string        `json:"revision"`
+	Requires    []object.ID   `json:"requires,omitempty"`
 }
 
 // WorkRecord is a Work on disk; Want and Released count into Contents, -1 is
@@ -61,14 +63,14 @@ type WorkRecord struct {
 	Blocked  string `json:"blocked,omitempty"`
 }
 
-// AbsenceRecord is an Absence on disk.
-type AbsenceRecord struct {
-	APIVersion string       `json:"apiVersion"`
-	Clusters   []GoneRecord `json:"clusters"`
+// TombstoneRecord is a Tombstone on disk.
+type TombstoneRecord struct {
+	APIVersion string          `json:"apiVersion"`
+	Clusters   []RemovalRecord `json:"clusters"`
 }
 
-// GoneRecord is a Gone on disk.
-type GoneRecord struct {
+// RemovalRecord is a Removal on disk.
+type RemovalRecord struct {
 	Cluster  string        `json:"cluster"`
 	Preserve bool          `json:"preserve,omitempty"`
 	Commit   string        `json:"commit"`
@@ -87,7 +89,7 @@ func (b *Binding) Record() BindingRecord {
 		PolicyCommit:   b.Active.PolicyCommit,
 		Pending:        b.Pending,
 		Unmatched:      b.Unmatched,
-		Brakes:         b.Brakes,
+		Immediate:      b.Immediate,
 		Targets:        b.Targets,
 		Requires:       b.Requires,
 		Selects:        b.Selects,
@@ -97,6 +99,7 @@ func (b *Binding) Record() BindingRecord {
 		Evictions:      b.Evictions,
 		Scheduled:      b.Scheduled,
 	}
+
 	at := map[*Content]int{}
 	place := func(c *Content) int {
 		if c == nil {
@@ -109,9 +112,11 @@ func (b *Binding) Record() BindingRecord {
 		}
 		return i
 	}
+
 	for _, w := range b.Works {
 		r.Works = append(r.Works, WorkRecord{w.Cluster, place(w.Want), place(w.Released), w.Held, w.Preserve, w.Blocked})
 	}
+
 	return r
 }
 
@@ -123,59 +128,62 @@ func (r ContentRecord) content() *Content {
 	return &Content{Digest: r.Digest, Replicas: r.Replicas, Completions: r.Completions, APIVersion: r.APIVersion, TemplateCommit: r.Commit, Revision: r.Revision, Requires: r.Requires}
 }
 
-// Record is a as it is kept.
-func (a *Absence) Record() AbsenceRecord {
-	r := AbsenceRecord{APIVersion: a.APIVersion}
-	for _, g := range a.Clusters {
-		r.Clusters = append(r.Clusters, GoneRecord{g.Cluster, g.Preserve, g.Commit, g.Released.record()})
+// Record is t as it is kept.
+func (t *Tombstone) Record() TombstoneRecord {
+	r := TombstoneRecord{APIVersion: t.APIVersion}
+	for _, removal := range t.Clusters {
+		r.Clusters = append(r.Clusters, RemovalRecord{removal.Cluster, removal.Preserve, removal.Commit, removal.Released.record()})
 	}
 	return r
 }
 
-func (r AbsenceRecord) absence(id ID) *Absence {
-	a := &Absence{ID: id, APIVersion: r.APIVersion}
-	for _, g := range r.Clusters {
-		a.Clusters = append(a.Clusters, Gone{g.Cluster, g.Preserve, g.Commit, g.Released.content()})
+func (r TombstoneRecord) tombstone(id object.ID) *Tombstone {
+	t := &Tombstone{ID: id, APIVersion: r.APIVersion}
+	for _, removal := range r.Clusters {
+		t.Clusters = append(t.Clusters, Removal{removal.Cluster, removal.Preserve, removal.Commit, removal.Released.content()})
 	}
-	return a
+	return t
 }
 
 // Saved is a whole State as it is kept.
 type Saved struct {
-	Commit, Accepted string
-	Refusal          *Refusal
-	Bindings         map[ID]BindingRecord
-	Departed, Left   map[ID]AbsenceRecord
-	Seen             *Seen
-	Frozen           map[string]string
+	Commit, Accepted     string
+	Refusal              *Refusal
+	Bindings             map[object.ID]BindingRecord
+	Tombstones, Detached map[object.ID]TombstoneRecord
+	Seen                 *Seen
+	Frozen               map[string]string
 
-	// Renewed says that another engine made the digests: Restore makes them
+	// Redigested is set when another engine made the digests: Restore makes them
 	// again, of the same commits, which counts as no update (fold rule 7).
-	Renewed bool
-	// Revealed has Restore make again what held works run, for those who want
-	// to look at it. Nobody sends it, so the loop does without.
-	Revealed bool
+	Redigested bool
+
+	// Rehydrated lets Restore make again what held works run, to be shown. It is
+	// never sent, so the loop does without.
+	Rehydrated bool
 }
 
 // Save is the whole state as it is kept.
 func (s *State) Save() *Saved {
 	saved := &Saved{Commit: s.Commit, Accepted: s.Accepted, Refusal: s.Refusal, Seen: s.Seen, Frozen: s.Frozen,
-		Bindings: map[ID]BindingRecord{}, Departed: map[ID]AbsenceRecord{}, Left: map[ID]AbsenceRecord{}}
+		Bindings: map[object.ID]BindingRecord{}, Tombstones: map[object.ID]TombstoneRecord{}, Detached: map[object.ID]TombstoneRecord{}}
 	for b := range s.Bindings.Values() {
 		saved.Bindings[b.ID] = b.Record()
 	}
-	for a := range s.Departed.Values() {
-		saved.Departed[a.ID] = a.Record()
+
+	for t := range s.Tombstones.Values() {
+		saved.Tombstones[t.ID] = t.Record()
 	}
-	for a := range s.Left.Values() {
-		saved.Left[a.ID] = a.Record()
+
+	for t := range s.Detached.Values() {
+		saved.Detached[t.ID] = t.Record()
 	}
 	return saved
 }
 
 // Needs are the commits, other than the accepted one, whose snapshots Restore
-// asks for: those that hold what is active but not in git any more.
-func (s *Saved) Needs(accepted *Snapshot) []string {
+// needs: those that hold what is active but not in git any more.
+func (s *Saved) Needs(accepted *fleet.Snapshot) []string {
 	seen := map[string]bool{s.Accepted: true}
 	var commits []string
 	need := func(commit string) {
@@ -184,23 +192,26 @@ func (s *Saved) Needs(accepted *Snapshot) []string {
 			commits = append(commits, commit)
 		}
 	}
+
 	for id, r := range s.Bindings {
 		t := accepted.Templates.At(id.Key())
-		if t == nil || t.Digest != r.Template || s.Renewed {
+		if t == nil || t.Digest != r.Template || s.Redigested {
 			need(r.TemplateCommit)
 		}
+
 		for _, w := range r.Works {
 			for _, i := range r.older(w, t != nil) {
-				if s.Revealed || s.Renewed {
+				if s.Rehydrated || s.Redigested {
 					need(r.Contents[i].Commit)
 					need(r.Contents[i].Revision)
 				}
 			}
 		}
-		if r.Policy == (PolicyRef{}) {
+
+		if r.Policy == (fleet.PolicyRef{}) {
 			continue // attached to others
 		}
-		if p := accepted.Policies.At(r.Policy.Key()); p == nil || p.Delayed != r.Delayed || s.Renewed {
+		if p := accepted.Policies.At(r.Policy.Key()); p == nil || p.Delayed != r.Delayed || s.Redigested {
 			need(r.PolicyCommit)
 		}
 	}
@@ -210,9 +221,10 @@ func (s *Saved) Needs(accepted *Snapshot) []string {
 
 // older are the contents of a work that are not the active template's: what it
 // runs while something else is wanted, and what stays for its owners, also when
-// it is gone from git, or while it is moved.
+// it was removed from git, or while it is moved.
 func (r *BindingRecord) older(w WorkRecord, inGit bool) (contents []int) {
 	of := func(i int) bool { return i >= 0 && i < len(r.Contents) }
+
 	if !inGit && of(w.Want) {
 		return []int{w.Want}
 	}
@@ -228,12 +240,13 @@ func (r *BindingRecord) older(w WorkRecord, inGit bool) (contents []int) {
 
 // Restore makes the State again. snapshots are those of the accepted commit
 // and of what Needs named.
-func (s *Saved) Restore(snapshots map[string]*Snapshot) (State, error) {
+func (s *Saved) Restore(snapshots map[string]*fleet.Snapshot) (State, error) {
 	state := State{Commit: s.Commit, Accepted: s.Accepted, Refusal: s.Refusal, Snapshot: snapshots[s.Accepted], Seen: s.Seen, Frozen: s.Frozen}
 	if state.Snapshot != nil {
 		state.index = newIndex(state.Snapshot)
 		state.index.clusters = state.candidates()
 	}
+
 	from := &past{snapshots: snapshots, indexes: map[string]*index{}}
 	for id, r := range s.Bindings {
 		b, err := s.restore(id, r, &state, from)
@@ -245,15 +258,17 @@ func (s *Saved) Restore(snapshots map[string]*Snapshot) (State, error) {
 		state.Works += len(b.Works)
 		state.Evictions += len(b.Evictions)
 	}
-	for from, to := range map[*map[ID]AbsenceRecord]*ordered.Map[*Absence]{&s.Departed: &state.Departed, &s.Left: &state.Left} {
+
+	for from, to := range map[*map[object.ID]TombstoneRecord]*ordered.Map[*Tombstone]{&s.Tombstones: &state.Tombstones, &s.Detached: &state.Detached} {
 		for id, r := range *from {
-			*to = to.With(id.Key(), r.absence(id))
+			*to = to.With(id.Key(), r.tombstone(id))
 		}
 	}
+
 	return state, nil
 }
 
-func (s *Saved) restore(id ID, r BindingRecord, state *State, from *past) (*Binding, error) {
+func (s *Saved) restore(id object.ID, r BindingRecord, state *State, from *past) (*Binding, error) {
 	template, err := s.template(id, r, from.snapshots)
 	if err != nil {
 		return nil, err
@@ -262,20 +277,24 @@ func (s *Saved) restore(id ID, r BindingRecord, state *State, from *past) (*Bind
 	if err != nil {
 		return nil, err
 	}
+
 	b := &Binding{
-		ID: id, Claim: r.Claim, Pending: r.Pending, Unmatched: r.Unmatched, Brakes: r.Brakes, Targets: r.Targets, Requires: r.Requires, Selects: r.Selects, Scheduled: r.Scheduled,
+		ID: id, Claim: r.Claim, Pending: r.Pending, Unmatched: r.Unmatched, Immediate: r.Immediate, Targets: r.Targets, Requires: r.Requires, Selects: r.Selects, Scheduled: r.Scheduled,
 		AffinityName: r.AffinityName, Placed: r.Placed, Observed: r.Observed, Evictions: r.Evictions,
 		Active: &Active{Template: template, TemplateCommit: r.TemplateCommit, Policy: policy, PolicyCommit: r.PolicyCommit},
 		Works:  make([]Work, 0, len(r.Works)),
 	}
+
 	b.answers = state.index.answer(template, nil)
-	if s.Renewed && b.Placed != (Digest{}) && b.Scheduled.Reason == workv1alpha2.ReasonSuccess {
-		b.Placed = policy.placement.Digest(b.AffinityName)
+	if s.Redigested && b.Placed != (object.Digest{}) && b.Scheduled.Reason == workv1alpha2.ReasonSuccess {
+		b.Placed = policy.Placement.Digest(b.AffinityName)
 	}
+
 	m := &remaking{Saved: s, past: from, record: &r, binding: b, state: state, rendering: newRendering(&state.index, template), made: map[int]bool{}}
 	for _, c := range r.Contents {
 		m.contents = append(m.contents, c.content())
 	}
+
 	for _, w := range r.Works {
 		work, err := m.work(w)
 		if err != nil {
@@ -283,10 +302,11 @@ func (s *Saved) restore(id ID, r BindingRecord, state *State, from *past) (*Bind
 		}
 		b.Works = append(b.Works, work)
 	}
+
 	return b, nil
 }
 
-// remaking is of one binding's works.
+// remaking makes the works of one binding again.
 type remaking struct {
 	*Saved
 	*past
@@ -303,20 +323,23 @@ func (m *remaking) work(w WorkRecord) (Work, error) {
 	if w.Want < 0 || w.Want >= len(m.contents) || w.Released >= len(m.contents) {
 		return work, fmt.Errorf("work on %s has no content", w.Cluster)
 	}
+
 	older := m.record.older(w, m.state.Snapshot.Templates.At(m.binding.ID.Key()) != nil)
 	work.Want = m.contents[w.Want]
 	if w.Released >= 0 {
 		work.Released = m.contents[w.Released]
 	}
+
 	for _, i := range older {
-		if m.made[i] || !m.Revealed && !m.Renewed {
+		if m.made[i] || !m.Rehydrated && !m.Redigested {
 			continue
 		}
-		if err := m.reveal(m.binding.ID, w.Cluster, m.contents[i], m.Renewed); err != nil {
+		if err := m.rehydrate(m.binding.ID, w.Cluster, m.contents[i], m.Redigested); err != nil {
 			return work, err
 		}
 		m.made[i] = true
 	}
+
 	cluster := m.state.Snapshot.Clusters.At(w.Cluster)
 	if cluster != nil {
 		work.Cluster = cluster.Name // the text that all works on it share
@@ -324,42 +347,45 @@ func (m *remaking) work(w WorkRecord) (Work, error) {
 	if m.made[w.Want] || w.Blocked != "" || cluster == nil || slices.Contains(older, w.Want) {
 		return work, nil
 	}
+
 	m.made[w.Want] = true
 	return work, m.make(work.Want, cluster)
 }
 
 // make fills in a content of the active template. Overrides act at once, so
 // those of the accepted commit made it.
-func (m *remaking) make(c *Content, cluster *Cluster) (err error) {
+func (m *remaking) make(c *Content, cluster *fleet.Cluster) (err error) {
 	c.Template, c.reviser = m.binding.Active.Template, m.rendering.reviser
 	if _, c.Rules, err = m.rendering.render(c.Template, c.share(), cluster); err != nil {
 		return err
 	}
-	object := c.object()
-	c.Conflict = conflictOf(object)
-	if m.Renewed {
-		c.Digest = digestJSON(object)
+
+	obj := c.object()
+	c.Conflict = conflictOf(obj)
+	if m.Redigested {
+		c.Digest = object.DigestJSON(obj)
 	}
 	return nil
 }
 
 // past makes contents of earlier commits again.
 type past struct {
-	snapshots map[string]*Snapshot
+	snapshots map[string]*fleet.Snapshot
 	indexes   map[string]*index // of their overrides and scripts
 }
 
-// reveal fills in the content that a cluster runs: the template as of the
+// rehydrate fills in the content that a cluster runs: the template as of the
 // commit that it is of, and the overrides as of the one that made it.
-func (p *past) reveal(id ID, cluster string, c *Content, renewed bool) error {
+func (p *past) rehydrate(id object.ID, cluster string, c *Content, redigest bool) error {
 	then, made := p.snapshots[c.TemplateCommit], p.snapshots[c.Revision]
 	if then == nil || made == nil {
-		return fmt.Errorf("commits %s and %s are not there, which made what %s runs", short(c.TemplateCommit), short(c.Revision), cluster)
+		return fmt.Errorf("commits %s and %s, which made what %s runs, are missing", short(c.TemplateCommit), short(c.Revision), cluster)
 	}
 	t, on := then.Templates.At(id.Key()), made.Clusters.At(cluster)
 	if t == nil || on == nil {
 		return fmt.Errorf("commits %s and %s do not hold what %s runs", short(c.TemplateCommit), short(c.Revision), cluster)
 	}
+
 	ix := p.indexes[c.Revision]
 	if ix == nil {
 		ix = newContentIndex(made)
@@ -370,26 +396,30 @@ func (p *past) reveal(id ID, cluster string, c *Content, renewed bool) error {
 	if err != nil {
 		return err
 	}
+
 	c.Template, c.Rules, c.reviser = t, rules, r.reviser
-	object := c.object()
-	c.Conflict = conflictOf(object)
-	switch digest := digestJSON(object); {
-	case renewed:
+	obj := c.object()
+	c.Conflict = conflictOf(obj)
+
+	switch digest := object.DigestJSON(obj); {
+	case redigest:
 		c.Digest = digest
 	case digest != c.Digest:
-		return fmt.Errorf("commits %s and %s make something else than what %s runs", short(c.TemplateCommit), short(c.Revision), cluster)
+		return fmt.Errorf("commits %s and %s no longer make what %s runs", short(c.TemplateCommit), short(c.Revision), cluster)
 	}
+
 	return nil
 }
 
-func (s *Saved) template(id ID, r BindingRecord, snapshots map[string]*Snapshot) (*Template, error) {
+func (s *Saved) template(id object.ID, r BindingRecord, snapshots map[string]*fleet.Snapshot) (*fleet.Template, error) {
 	want := r.Template
-	if s.Renewed {
-		// The commit says what it is; its digest was another engine's.
+	if s.Redigested {
+		// The commit identifies the content; the digest is of another engine.
 		if then := snapshots[r.TemplateCommit]; then != nil && then.Templates.At(id.Key()) != nil {
 			want = then.Templates.At(id.Key()).Digest
 		}
 	}
+
 	for _, commit := range []string{s.Accepted, r.TemplateCommit} {
 		if snapshot := snapshots[commit]; snapshot != nil {
 			if t := snapshot.Templates.At(id.Key()); t != nil && t.Digest == want {
@@ -400,20 +430,22 @@ func (s *Saved) template(id ID, r BindingRecord, snapshots map[string]*Snapshot)
 	return nil, fmt.Errorf("commit %s does not hold the template with digest %s", short(r.TemplateCommit), r.Template)
 }
 
-func (s *Saved) policy(r BindingRecord, snapshots map[string]*Snapshot) (*Policy, error) {
+func (s *Saved) policy(r BindingRecord, snapshots map[string]*fleet.Snapshot) (*fleet.Policy, error) {
 	switch {
-	case r.Policy != PolicyRef{}:
+	case r.Policy != fleet.PolicyRef{}:
 	case r.Overwrite:
 		return attachedOverwrite, nil
 	default:
 		return attachedAbort, nil
 	}
+
 	want := r.Delayed
-	if s.Renewed {
+	if s.Redigested {
 		if then := snapshots[r.PolicyCommit]; then != nil && then.Policies.At(r.Policy.Key()) != nil {
 			want = then.Policies.At(r.Policy.Key()).Delayed
 		}
 	}
+
 	for _, commit := range []string{s.Accepted, r.PolicyCommit} {
 		if snapshot := snapshots[commit]; snapshot != nil {
 			if p := snapshot.Policies.At(r.Policy.Key()); p != nil && p.Delayed == want {
@@ -421,5 +453,6 @@ func (s *Saved) policy(r BindingRecord, snapshots map[string]*Snapshot) (*Policy
 			}
 		}
 	}
+
 	return nil, fmt.Errorf("commit %s does not hold %s as it was active", short(r.PolicyCommit), r.Policy)
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/propagate"
 )
 
@@ -24,7 +26,7 @@ func TestRestoredStateGoesOnAlike(t *testing.T) {
 				t.Fatal(err)
 			}
 			var s, restored propagate.State
-			snapshots := map[string]*propagate.Snapshot{}
+			snapshots := map[string]*fleet.Snapshot{}
 			for _, c := range history(ar) {
 				if c.seen != nil {
 					return // seen to where observations are told
@@ -47,7 +49,7 @@ type fataler interface {
 }
 
 // restore saves a state and makes it again, as it is kept on disk.
-func restore(t fataler, s *propagate.State, snapshots map[string]*propagate.Snapshot) propagate.State {
+func restore(t fataler, s *propagate.State, snapshots map[string]*fleet.Snapshot) propagate.State {
 	t.Helper()
 	return load(t, save(t, s), s, snapshots)
 }
@@ -69,9 +71,9 @@ func save(t fataler, s *propagate.State) *propagate.Saved {
 	return saved
 }
 
-func load(t fataler, saved *propagate.Saved, s *propagate.State, snapshots map[string]*propagate.Snapshot) propagate.State {
+func load(t fataler, saved *propagate.Saved, s *propagate.State, snapshots map[string]*fleet.Snapshot) propagate.State {
 	t.Helper()
-	have := map[string]*propagate.Snapshot{saved.Accepted: snapshots[saved.Accepted]}
+	have := map[string]*fleet.Snapshot{saved.Accepted: snapshots[saved.Accepted]}
 	if s.Snapshot != nil {
 		for _, commit := range saved.Needs(s.Snapshot) {
 			have[commit] = snapshots[commit]
@@ -87,9 +89,9 @@ func load(t fataler, saved *propagate.Saved, s *propagate.State, snapshots map[s
 // What held works run can be made again from their commits, manifest and all.
 func TestRevealedStateShowsWhatHeldWorksRun(t *testing.T) {
 	held := 0
-	everyStory(t, func(t *testing.T, s *propagate.State, snapshots map[string]*propagate.Snapshot) {
+	everyStory(t, func(t *testing.T, s *propagate.State, snapshots map[string]*fleet.Snapshot) {
 		saved := save(t, s)
-		saved.Revealed = true
+		saved.Rehydrated = true
 		revealed := load(t, saved, s, snapshots)
 		for b := range s.Bindings.Values() {
 			for i := range b.Works {
@@ -113,12 +115,12 @@ func TestRevealedStateShowsWhatHeldWorksRun(t *testing.T) {
 // A state whose digests another engine made becomes the state again, and goes
 // on like it: what was pending is, and nothing counts as updated (fold rule 7).
 func TestRenewedStateGoesOnAlike(t *testing.T) {
-	everyStory(t, func(t *testing.T, s *propagate.State, snapshots map[string]*propagate.Snapshot) {
+	everyStory(t, func(t *testing.T, s *propagate.State, snapshots map[string]*fleet.Snapshot) {
 		saved := save(t, s)
-		saved.Renewed = true
+		saved.Redigested = true
 		for id, r := range saved.Bindings {
-			for _, d := range []*propagate.Digest{&r.Template, &r.Delayed, &r.Placed} {
-				if *d != (propagate.Digest{}) {
+			for _, d := range []*object.Digest{&r.Template, &r.Delayed, &r.Placed} {
+				if *d != (object.Digest{}) {
 					d[0] ^= 0xff
 				}
 			}
@@ -144,7 +146,7 @@ func TestRenewedStateGoesOnAlike(t *testing.T) {
 }
 
 // everyStory calls f with every state of every story.
-func everyStory(t *testing.T, f func(*testing.T, *propagate.State, map[string]*propagate.Snapshot)) {
+func everyStory(t *testing.T, f func(*testing.T, *propagate.State, map[string]*fleet.Snapshot)) {
 	files, _ := filepath.Glob("testdata/*.txtar")
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -153,7 +155,7 @@ func everyStory(t *testing.T, f func(*testing.T, *propagate.State, map[string]*p
 				t.Fatal(err)
 			}
 			var s propagate.State
-			snapshots := map[string]*propagate.Snapshot{}
+			snapshots := map[string]*fleet.Snapshot{}
 			for _, c := range history(ar) {
 				if c.seen != nil {
 					s = propagate.Observe(s, *c.seen)

@@ -40,10 +40,12 @@ func TestReliabilityCases(t *testing.T) {
 			}
 		}
 	}
+
 	claims := stories(t)
 	for name, text := range goTests(t) {
 		claims[name] = text
 	}
+
 	for name, text := range claims {
 		for _, id := range threatsIn(text) {
 			if !slices.Contains(named[id], name) {
@@ -73,6 +75,7 @@ func threatsIn(text string) (ids []string) {
 			ids = append(ids, fmt.Sprintf("%s%02d", m[1], n))
 		}
 	}
+
 	return ids
 }
 
@@ -105,5 +108,6 @@ func goTests(t *testing.T) map[string]string {
 	if err != nil || len(all) < 100 {
 		t.Fatalf("%d tests, %v", len(all), err)
 	}
+
 	return all
 }

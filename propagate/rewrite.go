@@ -8,41 +8,49 @@ import "cmp"
 const TrailerAllowRewrite = "Fairlead-Allow-Rewrite"
 
 // Rewrite goes from old to the fold of a rewritten branch in one step (fold
-// rule 5): what old had released and the new line does not want departs, and
-// the guard counts it. Where the new line let go of it itself, it says whether
-// that stays; else the brakes say. A confirmation is looked for in c, the new
-// line's head with all the trailers of the line.
+// rule 5): what old had released and the new line does not want is removed, and
+// the guard counts it. Where the new line removed it itself, its tombstone says
+// whether the copy is left running; else the immediate fields do. The trailer
+// that confirms is searched in c, the new line's head with all the trailers of
+// the line.
 func Rewrite(old, line State, c Commit) State {
-	st := &step{commit: c, prev: &old, next: line}
+	next := line
+	r := &removals{next: &next, commit: c.Hash}
 	for key, b := range old.Bindings.All() {
 		now := line.Bindings.At(key)
-		keep := b.Brakes.Keeps()
+		keep := b.Immediate.Keeps()
 		if now != nil {
-			keep = now.Brakes.Keeps()
+			keep = now.Immediate.Keeps()
 		}
-		st.departAs(b, now, func(cluster string) bool {
-			if g := cmp.Or(line.Departed.At(key).on(cluster), line.Left.At(key).on(cluster)); g != nil {
-				return g.Preserve
+
+		r.addAs(b, now, func(cluster string) bool {
+			if removal := cmp.Or(line.Tombstones.At(key).on(cluster), line.Detached.At(key).on(cluster)); removal != nil {
+				return removal.Preserve
 			}
 			return keep
 		})
 	}
-	for key, a := range old.Departed.All() {
-		for _, g := range a.Clusters {
-			if now := st.next.Bindings.At(key); now != nil && now.Work(g.Cluster) != nil {
-				continue
-			}
-			if st.next.Departed.At(key).on(g.Cluster) == nil {
-				st.next.Departed = st.next.Departed.With(key, st.next.Departed.At(key).with(a.ID, a.APIVersion, g))
-			}
-		}
-	}
+
+	r.inherit(&old)
+
 	if line.Snapshot == nil {
 		return line
 	}
-	st.units()
-	if guard := st.guard(); guard != nil {
+	if guard := newGuard(&old, &next, c, r.deletions); guard != nil {
 		return old.refuse(c, guard, guard.problems())
 	}
-	return st.next
+	return next
+}
+
+// inherit takes over the tombstones of another line, where nothing is wanted and
+// this line has none.
+func (r *removals) inherit(old *State) {
+	for key, tombstone := range old.Tombstones.All() {
+		for _, removal := range tombstone.Clusters {
+			if r.next.Bindings.At(key).workOn(removal.Cluster) != nil || r.next.Tombstones.At(key).on(removal.Cluster) != nil {
+				continue
+			}
+			r.next.Tombstones = r.next.Tombstones.With(key, r.next.Tombstones.At(key).with(tombstone.ID, tombstone.APIVersion, removal))
+		}
+	}
 }

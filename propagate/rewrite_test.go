@@ -8,6 +8,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/propagate"
 )
 
@@ -55,12 +56,12 @@ func TestRewriteHoldsWhatCannotBeRead(t *testing.T) {
 	if held.Refusal == nil || held.Refusal.Guard == nil || !strings.Contains(held.Refusal.Problems[0].Message, "web.yaml rendered 1 object and now renders none") {
 		t.Fatalf("not held:\n%s", print(&held, nil))
 	}
-	if held.Bindings.Len() != 2 || held.Departed.Len() != 0 {
+	if held.Bindings.Len() != 2 || held.Tombstones.Len() != 0 {
 		t.Errorf("held, and something is gone:\n%s", print(&held, nil))
 	}
 	key, value, _ := strings.Cut(held.Refusal.Guard.Trailer(), ": ")
 	head.Trailers = []propagate.Trailer{{Key: key, Value: value}}
-	if allowed := propagate.Rewrite(old, line, head); allowed.Refusal != nil || allowed.Departed.Len() != 1 {
+	if allowed := propagate.Rewrite(old, line, head); allowed.Refusal != nil || allowed.Tombstones.Len() != 1 {
 		t.Errorf("not allowed:\n%s", print(&allowed, nil))
 	}
 }
@@ -128,7 +129,7 @@ metadata: {name: other, namespace: default}
 		}
 		return s
 	}
-	web := propagate.ID{Kind: "ConfigMap", Namespace: "default", Name: "web"}
+	web := object.ID{Kind: "ConfigMap", Namespace: "default", Name: "web"}
 	for _, c := range []struct{ old, line, want string }{
 		{there, there, "there"},
 		{there, deleted, "deleted"},
@@ -146,8 +147,8 @@ metadata: {name: other, namespace: default}
 	} {
 		s := propagate.Rewrite(fold(c.old), fold(c.line), propagate.Commit{Hash: "head"})
 		got := "there"
-		gone := s.Departure("m1", web)
-		if left := s.Left.At(web.Key()); left != nil {
+		gone := s.Removal("m1", web)
+		if left := s.Detached.At(web.Key()); left != nil {
 			gone, got = &left.Clusters[0], "left, "
 		}
 		switch {

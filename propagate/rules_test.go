@@ -3,6 +3,7 @@
 package propagate_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -11,14 +12,16 @@ import (
 	"testing"
 )
 
-// Every rule of the fold is in docs/fold-rules.md, once and in order, with
-// what shows it, and a story that cites a rule is named there.
+// Every rule of the fold is in docs/fold-rules.md, once and in order, with a
+// link to its text and what shows it, and a story that cites a rule is named
+// there.
 func TestFoldRules(t *testing.T) {
 	named := map[int][]string{}
 	for i, row := range table(t, "fold-rules.md", "rule") {
-		if row[0] != strconv.Itoa(i+1) {
-			t.Fatalf("rule %q stands where %d should", row[0], i+1)
+		if want := fmt.Sprintf("[%d](fold.md#rule-%[1]d)", i+1); row[0] != want {
+			t.Fatalf("%q stands where %q should", row[0], want)
 		}
+
 		for _, p := range proofs(t, "rule "+row[0], row[2]) {
 			named[i+1] = append(named[i+1], p.name)
 		}
@@ -26,9 +29,11 @@ func TestFoldRules(t *testing.T) {
 			t.Errorf("rule %d is shown nowhere", i+1)
 		}
 	}
+
 	if len(named) != 29 {
 		t.Errorf("the list has %d rules, want 29", len(named))
 	}
+
 	for name, text := range stories(t) {
 		for _, rule := range rulesIn(text) {
 			if !slices.Contains(named[rule], name) && !slices.Contains(named[rule], strings.TrimSuffix(name, "_cpp")) {
@@ -48,6 +53,7 @@ func rulesIn(text string) (rules []int) {
 			rules = append(rules, i)
 		}
 	}
+
 	return rules
 }
 
@@ -73,5 +79,6 @@ func stories(t *testing.T) map[string]string {
 			all[name] = text
 		}
 	}
+
 	return all
 }

@@ -6,8 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fairlead/fairlead/propagate/ordered"
-	"github.com/fairlead/fairlead/propagate/schedule"
+	clusterv1alpha1 "github.com/fairlead/fairlead/api/cluster/v1alpha1"
+	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/object"
+	"github.com/fairlead/fairlead/ordered"
+	"github.com/fairlead/fairlead/schedule"
 )
 
 // Version is of these rules. It is raised when the same snapshots lead to
@@ -19,24 +22,28 @@ const Version = 1
 // one before the first commit. Nothing reachable from a State is altered once
 // Step has returned it.
 type State struct {
-	Commit   string    // the last one folded
-	Accepted string    // the last one that was not refused or held; "" before the first
-	Snapshot *Snapshot // of Accepted; nil before the first
+	Commit   string          // the last one folded
+	Accepted string          // the last one that was not refused or held; "" before the first
+	Snapshot *fleet.Snapshot // of Accepted; nil before the first
 
 	Bindings ordered.Map[*Binding] // by ID.Key()
-	// Departed are objects that were released to a cluster and are not wanted
+
+	// Tombstones are objects that were released to a cluster and are not wanted
 	// there any more. Dispatch deletes or releases those that it finds.
-	Departed ordered.Map[*Absence]
-	// Left are objects on clusters whose Cluster document was removed. Nothing
+	Tombstones ordered.Map[*Tombstone]
+
+	// Detached are objects on clusters whose Cluster document was removed. Nothing
 	// is sent there; they are accounted for if the cluster comes back.
-	Left ordered.Map[*Absence]
+	Detached ordered.Map[*Tombstone]
 
 	Works     int // how many works all bindings have
 	Evictions int // how many evictions are under way
+
 	// Seen is what was observed of the members; nil when nothing was.
 	Seen    *Seen
 	Refusal *Refusal // why Commit is not Accepted
-	// Frozen says of each broken unit which commit has its last good content,
+
+	// Frozen is for each broken unit which commit has its last good content,
 	// "" if it never had any, and of each kustomization file that cannot be
 	// parsed in which commit it last could. See freeze.go.
 	Frozen map[string]string
@@ -46,36 +53,47 @@ type State struct {
 
 // Binding is where one template goes, and why.
 type Binding struct {
-	ID
+	object.ID
+
 	// Claim is the policy that has the template; nil when none matches.
-	Claim *PolicyRef
+	Claim *fleet.PolicyRef
+
 	// Active is what is in effect, which outlives the claim.
 	Active *Active
-	// Unmatched says that the template changed while nothing matched it, and no
+
+	// Unmatched is set when the template changed while nothing matched it, and no
 	// policy was activated for it since.
 	Unmatched bool
-	// Pending says that what is in effect is not what git says now.
-	Pending *Pending
-	Brakes  *Brakes
+
+	// Pending is set when what is in effect is not what is in git now.
+	Pending   *Pending
+	Immediate *fleet.Immediate
+
 	// Targets are the chosen clusters by name; Count is 0 where the kind has
 	// no replicas.
 	Targets []schedule.Share
+
 	// AffinityName is the affinity group that the targets are of, "" when the
 	// placement has none.
 	AffinityName string
+
 	// Placed is of the placement that chose the targets.
-	Placed Digest
-	// Observed says that what was observed of the members ranked or excluded
+	Placed object.Digest
+
+	// Observed is set when what was observed of the members ranked or excluded
 	// a cluster (fold rule 22).
 	Observed  bool
 	Scheduled Scheduled
+
 	// Evictions are targets that were given up; see evict.go.
 	Evictions []Eviction
-	// Requires are the objects that go along to every target (propagateDeps).
-	Requires []ID
-	// Selects are the kinds, without a name, of which a script selects what
-	// goes along by labels.
-	Selects []ID
+
+	// Requires are the objects that are required on every target (propagateDeps).
+	Requires []object.ID
+
+	// Selects are the kinds, without a name, of which a script selects what is
+	// required by labels.
+	Selects []object.ID
 	Works   []Work // by cluster
 
 	answers *answers // of scripts, nil where the kind's own rules hold
@@ -84,9 +102,9 @@ type Binding struct {
 // Active is a template's content and a policy's delayed fields, each as of
 // the commit that last changed it.
 type Active struct {
-	Template       *Template
+	Template       *fleet.Template
 	TemplateCommit string
-	Policy         *Policy
+	Policy         *fleet.Policy
 	PolicyCommit   string
 }
 
@@ -96,10 +114,10 @@ type Pending struct {
 	Since  string // the commit it waits since
 	// Policy would be active with the template's next change; nil when nothing
 	// matches it.
-	Policy *PolicyRef
+	Policy *fleet.PolicyRef
 }
 
-// Scheduled is how the last schedule went, as the condition says it.
+// Scheduled is the result of the last schedule, as the condition shows it.
 type Scheduled struct {
 	Reason, Message string
 }
@@ -107,12 +125,14 @@ type Scheduled struct {
 // Work is one template on one cluster.
 type Work struct {
 	Cluster string
+
 	// Want is what the fold wants there. Released is what the cluster may run:
 	// the same, or when the work is held, what was last released to it; nil if
 	// nothing ever was.
 	Want, Released *Content
 	Held           bool
 	Preserve       bool
+
 	// Blocked is why there is no content to want: an override failed. Want is
 	// then without digest, and the cluster keeps what was released to it.
 	Blocked string
@@ -121,50 +141,57 @@ type Work struct {
 // Content is a version of a template as some clusters get it. Works with the
 // same content share it.
 type Content struct {
-	Digest   Digest
+	Digest   object.Digest
 	Replicas int64
+
 	// Completions are a Job's share, -1 where they are not divided.
 	Completions int64
 	APIVersion  string
+
 	// Template has the content. It is nil in a restored state where the work
 	// is held: nothing is sent then, and it can be rendered again from
 	// TemplateCommit.
-	Template       *Template
+	Template       *fleet.Template
 	TemplateCommit string
+
 	// Rules are the overrides that made it, in their order.
-	Rules []*Rule
+	Rules []*fleet.Rule
+
 	// reviser is the script that wrote the share of replicas, nil for the
 	// kind's own rule.
-	reviser *script
+	reviser *fleet.Script
+
 	// Requires is what the content references, under propagateDeps.
-	Requires []ID
-	// Conflict is what the object itself says about objects that are not ours,
+	Requires []object.ID
+
+	// Conflict is the object's own rule about objects that are not ours,
 	// "overwrite", "abort" or nothing; an override may have set it.
 	Conflict string
+
 	// Revision is the commit that last changed this content.
 	Revision string
 }
 
-// Absence is one object on the clusters that should not have it any more, or
+// Tombstone is one object on the clusters that should not have it any more, or
 // that are not in the fleet any more.
-type Absence struct {
-	ID
+type Tombstone struct {
+	object.ID
 	APIVersion string
-	Clusters   []Gone // by name
+	Clusters   []Removal // by name
 }
 
-// Gone is one cluster of an Absence.
-type Gone struct {
+// Removal is one cluster of a Tombstone.
+type Removal struct {
 	Cluster  string
 	Preserve bool   // leave the object running and take our marks off
 	Commit   string // since when
 	Released *Content
 }
 
-// Refusal says why a commit contributes nothing.
+// Refusal is why a commit contributes nothing.
 type Refusal struct {
 	Commit   string
-	Problems []Problem
+	Problems []fleet.Problem
 	// Guard is set when the commit is held for what it would delete.
 	Guard *Guard
 }
@@ -178,64 +205,83 @@ func (b *Binding) Work(cluster string) *Work {
 	return &b.Works[i]
 }
 
-// on returns what is known about a cluster of the absence, or nil.
-func (a *Absence) on(cluster string) *Gone {
-	if a == nil {
+// on returns the tombstone's removal on a cluster, or nil.
+func (t *Tombstone) on(cluster string) *Removal {
+	if t == nil {
 		return nil
 	}
-	for i := range a.Clusters {
-		if a.Clusters[i].Cluster == cluster {
-			return &a.Clusters[i]
+	for i := range t.Clusters {
+		if t.Clusters[i].Cluster == cluster {
+			return &t.Clusters[i]
 		}
 	}
 	return nil
 }
 
-// Departure is what became of an object that is not wanted on a cluster: nil
-// when the fleet knows of none there.
-func (s *State) Departure(cluster string, id ID) *Gone {
-	return s.Departed.At(id.Key()).on(cluster)
+// Pulls reports whether a cluster's own tools apply what is published for it.
+func (s *State) Pulls(cluster string) bool {
+	c, ok := s.snapshot().Clusters.Get(cluster)
+	return ok && c.Spec.SyncMode == clusterv1alpha1.Pull
 }
 
-// with adds or replaces clusters of an absence.
-func (a *Absence) with(id ID, apiVersion string, gone ...Gone) *Absence {
-	next := &Absence{ID: id, APIVersion: apiVersion, Clusters: slices.Clone(gone)}
-	byCluster := func(x, y Gone) int { return strings.Compare(x.Cluster, y.Cluster) }
+// Removal is what became of an object that is not wanted on a cluster: nil
+// when the fleet knows of none there.
+func (s *State) Removal(cluster string, id object.ID) *Removal {
+	return s.Tombstones.At(id.Key()).on(cluster)
+}
+
+// with adds or replaces removals of a tombstone.
+func (t *Tombstone) with(id object.ID, apiVersion string, removals ...Removal) *Tombstone {
+	next := &Tombstone{ID: id, APIVersion: apiVersion, Clusters: slices.Clone(removals)}
+	byCluster := func(x, y Removal) int { return strings.Compare(x.Cluster, y.Cluster) }
 	slices.SortFunc(next.Clusters, byCluster)
-	if a == nil {
+	if t == nil {
 		return next
 	}
+
 	replaced := next.Clusters
-	for _, other := range a.Clusters {
+	for _, other := range t.Clusters {
 		if _, there := slices.BinarySearchFunc(replaced, other, byCluster); !there {
 			next.Clusters = append(next.Clusters, other)
 		}
 	}
+
 	slices.SortFunc(next.Clusters, byCluster)
 	return next
 }
 
-// without drops clusters of an absence; nil when none is left.
-func (a *Absence) without(drop func(cluster string) bool) *Absence {
-	if a == nil || !slices.ContainsFunc(a.Clusters, func(g Gone) bool { return drop(g.Cluster) }) {
-		return a
+// without drops removals of a tombstone; nil when none is left.
+func (t *Tombstone) without(drop func(cluster string) bool) *Tombstone {
+	if t == nil || !slices.ContainsFunc(t.Clusters, func(r Removal) bool { return drop(r.Cluster) }) {
+		return t
 	}
-	next := &Absence{ID: a.ID, APIVersion: a.APIVersion}
-	for _, g := range a.Clusters {
-		if !drop(g.Cluster) {
-			next.Clusters = append(next.Clusters, g)
+
+	next := &Tombstone{ID: t.ID, APIVersion: t.APIVersion}
+	for _, removal := range t.Clusters {
+		if !drop(removal.Cluster) {
+			next.Clusters = append(next.Clusters, removal)
 		}
 	}
+
 	if len(next.Clusters) == 0 {
 		return nil
 	}
 	return next
 }
 
-// set writes an absence, or drops it when there is none.
-func set(m ordered.Map[*Absence], key string, a *Absence) ordered.Map[*Absence] {
-	if a == nil {
+// set writes a tombstone, or drops it when there is none.
+func set(m ordered.Map[*Tombstone], key string, t *Tombstone) ordered.Map[*Tombstone] {
+	if t == nil {
 		return m.Without(key)
 	}
-	return m.With(key, a)
+	return m.With(key, t)
+}
+
+// TemplateLabels are the labels of a binding's template, as it is in the state or
+// else as it is in effect.
+func (b *Binding) TemplateLabels(s *State) map[string]string {
+	if t := s.snapshot().Templates.At(b.Key()); t != nil {
+		return t.Labels
+	}
+	return b.Active.Template.Labels
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead/fairlead/interpret"
 	"github.com/fairlead/fairlead/propagate"
-	"github.com/fairlead/fairlead/propagate/interpret"
 )
 
 // What members report is read by the scripts of its kind and version, by the

@@ -27,6 +27,8 @@ import (
 	configv1alpha1 "github.com/fairlead/fairlead/api/config/v1alpha1"
 	fleetv1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
 	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
+	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/propagate"
 )
 
@@ -57,7 +59,7 @@ func tell(t *testing.T, file string) {
 	}
 	var s propagate.State
 	told := &txtar.Archive{Comment: ar.Comment}
-	snapshots := map[string]*propagate.Snapshot{}
+	snapshots := map[string]*fleet.Snapshot{}
 	for _, commit := range history(ar) {
 		c := commit.Commit
 		told.Files = append(told.Files, commit.files...)
@@ -132,7 +134,7 @@ func history(ar *txtar.Archive) []storyCommit {
 			case "-observe":
 				c.seen = seen(f.Data)
 			case "-broken":
-				c.Problems = []propagate.Problem{{Message: strings.TrimSpace(string(f.Data))}}
+				c.Problems = []fleet.Problem{{Message: strings.TrimSpace(string(f.Data))}}
 			default:
 				tree[strings.TrimPrefix(f.Name, name+"/")] = string(f.Data)
 			}
@@ -168,13 +170,13 @@ func mended(tree, before map[string]string) map[string]string {
 }
 
 // readOn makes a snapshot of a tree that follows on another one.
-func readOn(tree, before map[string]string) (*propagate.Snapshot, []propagate.Problem) {
-	wrong := map[string][]propagate.Problem{}
-	var all []propagate.Problem
+func readOn(tree, before map[string]string) (*fleet.Snapshot, []fleet.Problem) {
+	wrong := map[string][]fleet.Problem{}
+	var all []fleet.Problem
 	for _, file := range slices.Sorted(maps.Keys(tree)) {
 		if why, is := strings.CutPrefix(tree[file], broken); is {
 			why, _, _ = strings.Cut(why, "\n")
-			wrong[file] = []propagate.Problem{{Origin: propagate.Origin{File: file, Line: 1}, Message: why}}
+			wrong[file] = []fleet.Problem{{Origin: fleet.Origin{File: file, Line: 1}, Message: why}}
 			all = append(all, wrong[file]...)
 		}
 	}
@@ -186,7 +188,7 @@ func readOn(tree, before map[string]string) (*propagate.Snapshot, []propagate.Pr
 		return nil, all
 	}
 	for file, why := range wrong {
-		s.Units = s.Units.With(file, &propagate.Unit{Path: file, Objects: s.Units.At(file).Objects, Broken: why})
+		s.Units = s.Units.With(file, &fleet.Unit{Path: file, Objects: s.Units.At(file).Objects, Broken: why})
 	}
 	return s, nil
 }
@@ -212,10 +214,10 @@ func seen(text []byte) *propagate.Observations {
 	if err := sigsyaml.UnmarshalStrict(text, &doc); err != nil {
 		panic(err)
 	}
-	id := func(name string) propagate.ID {
+	id := func(name string) object.ID {
 		kind, rest, _ := strings.Cut(name, " ")
 		namespace, name, _ := strings.Cut(rest, "/")
-		return propagate.ID{Group: map[string]string{"Deployment": "apps"}[kind], Kind: kind, Namespace: namespace, Name: name}
+		return object.ID{Group: map[string]string{"Deployment": "apps"}[kind], Kind: kind, Namespace: namespace, Name: name}
 	}
 	o := &propagate.Observations{At: doc.At, Ready: doc.Ready, Health: map[propagate.Place]propagate.Health{}}
 	for name, clusters := range doc.Health {
@@ -244,11 +246,11 @@ func trailers(text string) []propagate.Trailer {
 // read makes a snapshot of plain files, one unit each, as package render does
 // for plain manifests. The stories are about decisions, so it is no stricter
 // than it has to be.
-func read(tree map[string]string) (*propagate.Snapshot, []propagate.Problem) {
-	s := &propagate.Snapshot{}
-	var problems []propagate.Problem
+func read(tree map[string]string) (*fleet.Snapshot, []fleet.Problem) {
+	s := &fleet.Snapshot{}
+	var problems []fleet.Problem
 	for _, file := range slices.Sorted(maps.Keys(tree)) {
-		unit := &propagate.Unit{Path: file}
+		unit := &fleet.Unit{Path: file}
 		dec := yaml.NewDecoder(strings.NewReader(tree[file]))
 		for {
 			var node yaml.Node
@@ -256,9 +258,9 @@ func read(tree map[string]string) (*propagate.Snapshot, []propagate.Problem) {
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			origin := propagate.Origin{File: file, Line: node.Line}
+			origin := fleet.Origin{File: file, Line: node.Line}
 			if err != nil {
-				return nil, []propagate.Problem{{Origin: propagate.Origin{File: file}, Message: err.Error()}}
+				return nil, []fleet.Problem{{Origin: fleet.Origin{File: file}, Message: err.Error()}}
 			}
 			if len(node.Content) == 0 || node.Content[0].Tag == "!!null" {
 				continue
@@ -275,7 +277,7 @@ func read(tree map[string]string) (*propagate.Snapshot, []propagate.Problem) {
 	return s, nil
 }
 
-func add(s *propagate.Snapshot, node *yaml.Node, origin propagate.Origin, unit string) []propagate.Problem {
+func add(s *fleet.Snapshot, node *yaml.Node, origin fleet.Origin, unit string) []fleet.Problem {
 	lines := map[string]int{}
 	walk(node.Content[0], "", lines)
 	text, err := yaml.Marshal(node)
@@ -284,7 +286,7 @@ func add(s *propagate.Snapshot, node *yaml.Node, origin propagate.Origin, unit s
 	}
 	var u unstructured.Unstructured
 	decode(text, &u.Object)
-	var problems []propagate.Problem
+	var problems []fleet.Problem
 	switch kind := u.GetKind(); kind {
 	case policyv1alpha1.KindPropagationPolicy, policyv1alpha1.KindClusterPropagationPolicy:
 		var doc struct {
@@ -292,8 +294,8 @@ func add(s *propagate.Snapshot, node *yaml.Node, origin propagate.Origin, unit s
 			Spec              policyv1alpha1.PropagationSpec `json:"spec"`
 		}
 		decode(text, &doc)
-		var p *propagate.Policy
-		if p, problems = propagate.NewPolicy(kind, doc.ObjectMeta, doc.Spec, origin, lines); p != nil {
+		var p *fleet.Policy
+		if p, problems = fleet.NewPolicy(kind, doc.ObjectMeta, doc.Spec, origin, lines); p != nil {
 			p.Unit = unit
 			s.Policies = s.Policies.With(p.Ref.Key(), p)
 		}
@@ -303,38 +305,38 @@ func add(s *propagate.Snapshot, node *yaml.Node, origin propagate.Origin, unit s
 			Spec              policyv1alpha1.OverrideSpec `json:"spec"`
 		}
 		decode(text, &doc)
-		var o *propagate.Override
-		if o, problems = propagate.NewOverride(kind, doc.ObjectMeta, doc.Spec, origin, lines); o != nil {
+		var o *fleet.Override
+		if o, problems = fleet.NewOverride(kind, doc.ObjectMeta, doc.Spec, origin, lines); o != nil {
 			s.Overrides = s.Overrides.With(o.Ref.Key(), o)
 		}
 	case appsv1alpha1.KindWorkloadRebalancer:
 		var doc appsv1alpha1.WorkloadRebalancer
 		decode(text, &doc)
-		var r *propagate.Rebalancer
-		if r, problems = propagate.NewRebalancer(&doc, origin, lines); r != nil {
+		var r *fleet.Rebalancer
+		if r, problems = fleet.NewRebalancer(&doc, origin, lines); r != nil {
 			s.Rebalancers = s.Rebalancers.With(r.Name, r)
 		}
 	case configv1alpha1.KindResourceInterpreterCustomization:
 		var doc configv1alpha1.ResourceInterpreterCustomization
 		decode(text, &doc)
-		var in *propagate.Interpreter
-		if in, problems = propagate.NewInterpreter(&doc, origin, lines); in != nil {
+		var in *fleet.Interpreter
+		if in, problems = fleet.NewInterpreter(&doc, origin, lines); in != nil {
 			s.Interpreters = s.Interpreters.With(in.Name, in)
 		}
 	case clusterv1alpha1.KindCluster:
 		var doc clusterv1alpha1.Cluster
 		decode(text, &doc)
-		var c *propagate.Cluster
-		if c, problems = propagate.NewCluster(&doc, origin, lines); c != nil {
+		var c *fleet.Cluster
+		if c, problems = fleet.NewCluster(&doc, origin, lines); c != nil {
 			s.Clusters = s.Clusters.With(c.Name, c)
 		}
 	case fleetv1alpha1.KindFleetConfig:
 		var doc fleetv1alpha1.FleetConfig
 		decode(text, &doc)
-		s.Settings, problems = propagate.NewSettings(&doc, origin, lines)
+		s.Settings, problems = fleet.NewSettings(&doc, origin, lines)
 	default:
-		var t *propagate.Template
-		if t, problems = propagate.NewTemplate(u.Object, propagate.BuiltinScope, origin, unit); t != nil {
+		var t *fleet.Template
+		if t, problems = fleet.NewTemplate(u.Object, object.BuiltinScope, origin, unit); t != nil {
 			s.Templates = s.Templates.With(t.Key(), t)
 		}
 	}
@@ -395,7 +397,7 @@ func print(s *propagate.State, plan *propagate.Plan) string {
 	for binding := range s.Bindings.Values() {
 		printBinding(&b, s, binding)
 	}
-	for a := range s.Departed.Values() {
+	for a := range s.Tombstones.Values() {
 		for _, g := range a.Clusters {
 			how := "deleted"
 			if g.Preserve {
@@ -404,7 +406,7 @@ func print(s *propagate.State, plan *propagate.Plan) string {
 			fmt.Fprintf(&b, "%s on %s: %s since %s\n", a.ID, g.Cluster, how, g.Commit)
 		}
 	}
-	for a := range s.Left.Values() {
+	for a := range s.Detached.Values() {
 		for _, g := range a.Clusters {
 			fmt.Fprintf(&b, "%s on %s: left alone since %s\n", a.ID, g.Cluster, g.Commit)
 		}
@@ -427,7 +429,7 @@ func print(s *propagate.State, plan *propagate.Plan) string {
 		fmt.Fprintln(&b)
 	}
 	for _, f := range plan.Findings {
-		fmt.Fprintf(&b, "  ! %s %s: %s\n", f.Level, f.Code, f)
+		fmt.Fprintf(&b, "  ! %s %s: %s\n", f.Severity, f.Code, f)
 	}
 	return b.String()
 }
@@ -528,8 +530,8 @@ func show(t *testing.T, before, s *propagate.State, lines string) string {
 // happened prints what a step did.
 func happened(before, s *propagate.State) string {
 	var b strings.Builder
-	for _, h := range propagate.Happened(before, s) {
-		fmt.Fprintf(&b, "  %-11s %s", h.What, h.Object)
+	for _, h := range propagate.Changes(before, s) {
+		fmt.Fprintf(&b, "  %-11s %s", h.Type, h.Object)
 		if h.Cluster != "" {
 			fmt.Fprintf(&b, " on %s", h.Cluster)
 		}
@@ -549,12 +551,12 @@ func happened(before, s *propagate.State) string {
 
 // why prints the chain that leads to each cluster, and who comes closest to a
 // template that nobody has.
-func why(t *testing.T, s *propagate.State, object string) string {
+func why(t *testing.T, s *propagate.State, obj string) string {
 	t.Helper()
 	var b strings.Builder
-	link := func(indent string, l propagate.Link) {
+	link := func(indent string, l propagate.TraceStep) {
 		where := ""
-		if l.Origin != (propagate.Origin{}) {
+		if l.Origin != (fleet.Origin{}) {
 			where = " (" + l.Origin.String() + ")"
 		}
 		if l.Commit != "" {
@@ -563,18 +565,18 @@ func why(t *testing.T, s *propagate.State, object string) string {
 		if l.Note != nil {
 			where += fmt.Sprintf(" %+v", *l.Note)
 		}
-		fmt.Fprintf(&b, "%s%s: %s%s\n", indent, l.Step, l.Text, where)
+		fmt.Fprintf(&b, "%s%s: %s%s\n", indent, l.Phase, l.Text, where)
 	}
-	id := identified(s, object)
-	if id == (propagate.ID{}) {
-		t.Fatalf("-show: there is no %q", object)
+	id := identified(s, obj)
+	if id == (object.ID{}) {
+		t.Fatalf("-show: there is no %q", obj)
 	}
-	for _, l := range s.Chain(id) {
+	for _, l := range s.Trace(id) {
 		link("  ", l)
 	}
 	binding := s.Bindings.At(id.Key())
 	if template := s.Snapshot.Templates.At(id.Key()); template != nil && (binding == nil || binding.Claim == nil) {
-		for _, n := range s.Closest(template) {
+		for _, n := range s.NearMisses(template) {
 			fmt.Fprintf(&b, "  closest: %s, but %s (%s)\n", n.Policy.Ref, strings.Join(n.Misses, ", "), n.Origin)
 		}
 	}
@@ -583,26 +585,26 @@ func why(t *testing.T, s *propagate.State, object string) string {
 	}
 	for name := range s.Snapshot.Clusters.All() {
 		fmt.Fprintf(&b, "  %s\n", name)
-		for _, l := range s.ChainTo(id, name) {
+		for _, l := range s.TraceTo(id, name) {
 			link("    ", l)
 		}
-		if p := s.Standing(binding, name); !p.Placed {
+		if p := s.Reason(binding, name); !p.Placed {
 			fmt.Fprintf(&b, "    not there: %s\n", p.Cause)
 		}
 	}
 	return b.String()
 }
 
-func identified(s *propagate.State, object string) propagate.ID {
+func identified(s *propagate.State, obj string) object.ID {
 	for template := range s.Snapshot.Templates.Values() {
-		if template.ID.String() == object {
+		if template.ID.String() == obj {
 			return template.ID
 		}
 	}
-	if b := named(s, object); b != nil {
+	if b := named(s, obj); b != nil {
 		return b.ID
 	}
-	return propagate.ID{}
+	return object.ID{}
 }
 
 func named(s *propagate.State, object string) *propagate.Binding {

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workv1alpha2 "github.com/fairlead/fairlead/api/work/v1alpha2"
+	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/propagate"
 )
 
@@ -57,7 +58,7 @@ func TestVectors(t *testing.T) {
 
 func (v vector) replay(t *testing.T) {
 	var s, restored propagate.State
-	snapshots := map[string]*propagate.Snapshot{}
+	snapshots := map[string]*fleet.Snapshot{}
 	tree := map[string]string{}
 	for i, step := range v.Steps {
 		for name, file := range step.Files {

@@ -14,6 +14,8 @@ import (
 	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
 	workv1alpha1 "github.com/fairlead/fairlead/api/work/v1alpha1"
 	workv1alpha2 "github.com/fairlead/fairlead/api/work/v1alpha2"
+	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/object"
 )
 
 // AnnotationActivePolicy on a binding names the policy and the commit whose
@@ -39,37 +41,43 @@ func (s *State) ResourceBinding(b *Binding) *workv1alpha2.ResourceBinding {
 	}
 	annotateClaim(rb.Annotations, b.Claim)
 	rb.Spec.Resource = workv1alpha2.ObjectReference{Kind: b.Kind, Namespace: b.Namespace, Name: b.Name}
-	rb.Status.Conditions = append(rb.Status.Conditions, s.activated(b))
-	if b.Brakes.Suspension != nil {
-		rb.Spec.Suspension = &workv1alpha2.Suspension{Suspension: *b.Brakes.Suspension}
+	rb.Status.Conditions = append(rb.Status.Conditions, b.activated())
+
+	if b.Immediate.Suspension != nil {
+		rb.Spec.Suspension = &workv1alpha2.Suspension{Suspension: *b.Immediate.Suspension}
 	}
-	rb.Spec.PreserveResourcesOnDeletion = b.Brakes.Preserve
+	rb.Spec.PreserveResourcesOnDeletion = b.Immediate.Preserve
 	if b.Active == nil {
 		return rb
 	}
-	policy := b.Active.Policy
-	s.requiredBy(rb, b.ID)
-	if b.attached() {
-		wanted, _ := b.replicas()
-		rb.Spec.Replicas = int32(wanted)
-		rb.Spec.Resource.APIVersion = b.Active.Template.APIVersion
-		rb.Spec.ConflictResolution = policy.Spec.ConflictResolution
-		return rb
-	}
-	rb.Annotations[AnnotationActivePolicy] = fmt.Sprintf("%s@%s", policy.Ref, b.Active.PolicyCommit)
-	rb.Spec.Resource.APIVersion = b.Active.Template.APIVersion
+
 	wanted, _ := b.replicas()
 	rb.Spec.Replicas = int32(wanted)
-	rb.Spec.ReplicaRequirements = b.asks().requirements
+	rb.Spec.Resource.APIVersion = b.Active.Template.APIVersion
+	rb.Spec.ConflictResolution = b.Active.Policy.Spec.ConflictResolution
+	s.requiredBy(rb, b.ID)
+	if !b.attached() {
+		b.showPolicy(rb)
+	}
+	return rb
+}
+
+// showPolicy shows what the policy of a binding made of it.
+func (b *Binding) showPolicy(rb *workv1alpha2.ResourceBinding) {
+	policy := b.Active.Policy
+	rb.Annotations[AnnotationActivePolicy] = fmt.Sprintf("%s@%s", policy.Ref, b.Active.PolicyCommit)
+	rb.Spec.ReplicaRequirements = b.demand().Requirements
 	rb.Spec.Placement = &policy.Spec.Placement
 	rb.Spec.PropagateDeps = policy.Spec.PropagateDeps
-	rb.Spec.ConflictResolution = policy.Spec.ConflictResolution
+
 	for _, t := range b.Targets {
 		rb.Spec.Clusters = append(rb.Spec.Clusters, workv1alpha2.TargetCluster{Name: t.Name, Replicas: int32(t.Count)})
 	}
+
 	for _, e := range b.Evictions {
 		rb.Spec.GracefulEvictionTasks = append(rb.Spec.GracefulEvictionTasks, e.task())
 	}
+
 	rb.Status.SchedulerObservingAffinityName = b.AffinityName
 	if b.Scheduled.Reason != "" {
 		rb.Status.Conditions = append(rb.Status.Conditions, workv1alpha1.Condition{
@@ -79,16 +87,16 @@ func (s *State) ResourceBinding(b *Binding) *workv1alpha2.ResourceBinding {
 			Message: b.Scheduled.Message,
 		})
 	}
-	return rb
 }
 
 // requiredBy lists the owners that take a template along, and where to.
-func (s *State) requiredBy(rb *workv1alpha2.ResourceBinding, id ID) {
+func (s *State) requiredBy(rb *workv1alpha2.ResourceBinding, id object.ID) {
 	for owner := range s.index.owners(id) {
 		b := s.Bindings.At(owner.Key())
 		if !slices.Contains(b.Requires, id) {
 			continue
 		}
+
 		entry := workv1alpha2.BindingSnapshot{Namespace: b.Namespace, Name: s.BindingName(b.ID)}
 		for _, t := range b.Targets {
 			entry.Clusters = append(entry.Clusters, workv1alpha2.TargetCluster{Name: t.Name, Replicas: int32(t.Count)})
@@ -97,7 +105,7 @@ func (s *State) requiredBy(rb *workv1alpha2.ResourceBinding, id ID) {
 	}
 }
 
-func annotateClaim(annotations map[string]string, claim *PolicyRef) {
+func annotateClaim(annotations map[string]string, claim *fleet.PolicyRef) {
 	switch {
 	case claim == nil:
 	case claim.Kind() == policyv1alpha1.KindClusterPropagationPolicy:
@@ -108,14 +116,15 @@ func annotateClaim(annotations map[string]string, claim *PolicyRef) {
 	}
 }
 
-// activated is the condition that tells what waits, and since when.
-func (s *State) activated(b *Binding) workv1alpha1.Condition {
+// activated is the condition that shows what waits, and since when.
+func (b *Binding) activated() workv1alpha1.Condition {
 	c := workv1alpha1.Condition{
 		Type:    workv1alpha2.Activated,
 		Status:  metav1.ConditionTrue,
 		Reason:  workv1alpha2.ReasonActivated,
 		Message: "The policy and the template are in effect as they stand in git.",
 	}
+
 	switch {
 	case b.Pending != nil && b.Claim == nil && b.Pending.Reason == workv1alpha2.ReasonStaticPolicyPending:
 		c.Message = fmt.Sprintf("Nobody claims the template until it changes; it stays as %s activated it since %s.", b.Active.Policy.Ref, short(b.Pending.Since))
@@ -126,6 +135,7 @@ func (s *State) activated(b *Binding) workv1alpha1.Condition {
 	default:
 		return c
 	}
+
 	c.Status, c.Reason = metav1.ConditionFalse, b.Pending.Reason
 	return c
 }
@@ -157,25 +167,31 @@ func (s *State) Work(b *Binding, w *Work) *workv1alpha1.Work {
 	} else {
 		view.Annotations["clusterresourcebinding.karmada.io/name"] = s.BindingName(b.ID)
 	}
-	if w.Held {
-		c := &view.Status.Conditions[0]
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, "SuspendDispatching", "Work dispatching is in a suspended state."
-		if b.evicts(w.Cluster) {
-			c.Reason, c.Message = "Evicting", "The workload is being moved to other clusters; nothing is sent until that is over."
-		}
-	}
+	b.dispatching(w, &view.Status.Conditions[0])
+
 	content := w.Want
 	if w.Blocked != "" {
-		c := &view.Status.Conditions[0]
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, "OverrideFailed", w.Blocked
 		content = w.Released
 	}
 	if content == nil || content.Template == nil {
 		return view // it is blocked, and nothing was ever released
 	}
+
 	annotateOverrides(view.Annotations, content.Rules)
 	view.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: rawJSON(s.Manifest(b.ID, content))}}}
 	return view
+}
+
+// dispatching writes the condition of a work that is held or blocked.
+func (b *Binding) dispatching(w *Work, c *workv1alpha1.Condition) {
+	switch {
+	case w.Blocked != "":
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, "OverrideFailed", w.Blocked
+	case w.Held && b.evicts(w.Cluster):
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, "Evicting", "The workload is being moved to other clusters; nothing is sent until that is over."
+	case w.Held:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, "SuspendDispatching", "Work dispatching is in a suspended state."
+	}
 }
 
 // Annotations of a work that list the override rules that made its manifest,
@@ -190,7 +206,7 @@ type appliedRule struct {
 	Overriders *policyv1alpha1.Overriders `json:"overriders"`
 }
 
-func annotateOverrides(annotations map[string]string, rules []*Rule) {
+func annotateOverrides(annotations map[string]string, rules []*fleet.Rule) {
 	applied := map[string][]appliedRule{}
 	for _, r := range rules {
 		key := AnnotationAppliedOverrides
@@ -199,6 +215,7 @@ func annotateOverrides(annotations map[string]string, rules []*Rule) {
 		}
 		applied[key] = append(applied[key], appliedRule{r.Override.Name, r.Overriders})
 	}
+
 	for key, list := range applied {
 		slices.SortStableFunc(list, func(a, b appliedRule) int { return strings.Compare(a.PolicyName, b.PolicyName) })
 		annotations[key] = string(rawJSON(list))

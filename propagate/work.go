@@ -9,26 +9,31 @@ import (
 	"strings"
 
 	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
-	"github.com/fairlead/fairlead/propagate/interpret"
+	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/interpret"
+	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/propagate/override"
-	"github.com/fairlead/fairlead/propagate/schedule"
+	"github.com/fairlead/fairlead/schedule"
 )
 
-// works turns targets into works (fold rule 17): what each cluster is to run,
+// work turns targets into works (fold rule 17): what each cluster is to run,
 // and whether it may have it now.
-func (st *step) works(b, old *Binding, on map[string]attachment) {
+func (d *decision) work() {
+	b := d.b
 	completions := b.completions()
-	r := newRendering(&st.next.index, b.Active.Template)
-	targets := b.withAttached(on)
+	r := newRendering(&d.after.index, b.Active.Template)
+	targets := b.withAttached(d.needed.on)
+
 	b.Works = make([]Work, len(targets))
 	for i, target := range targets {
 		s := share{target.Count, -1}
 		if n, divided := completions[target.Name]; divided {
 			s.completions = n
 		}
-		w := Work{Cluster: target.Name, Held: b.holds(target.Name, on), Preserve: b.Brakes.Keeps()}
-		was := st.before(b.ID, old, target.Name)
-		w.Want, w.Blocked = st.content(b, target.Name, s, was, r)
+
+		w := Work{Cluster: target.Name, Held: b.holds(target.Name, d.needed.on), Preserve: b.Immediate.Keeps()}
+		was := d.workBefore(target.Name)
+		w.Want, w.Blocked = d.content(target.Name, s, was, r)
 		switch {
 		case !w.Held && w.Blocked == "":
 			w.Released = w.Want
@@ -37,10 +42,26 @@ func (st *step) works(b, old *Binding, on map[string]attachment) {
 		}
 		b.Works[i] = w
 	}
-	if evicted := st.evicted(b, old, on); len(evicted) > 0 {
+
+	if evicted := d.evictedWorks(); len(evicted) > 0 {
 		b.Works = append(b.Works, evicted...)
 		slices.SortFunc(b.Works, func(x, y Work) int { return strings.Compare(x.Cluster, y.Cluster) })
 	}
+}
+
+// evictedWorks are the works on clusters that the binding is being evicted
+// from. They are neither changed nor removed while that lasts.
+func (d *decision) evictedWorks() []Work {
+	var works []Work
+	for _, e := range d.b.Evictions {
+		was := d.workBefore(e.Cluster)
+		_, needed := d.needed.on[e.Cluster]
+		if e.Purge == policyv1alpha1.PurgeDirectly || needed || was == nil || was.Released == nil {
+			continue
+		}
+		works = append(works, Work{Cluster: e.Cluster, Want: was.Released, Released: was.Released, Held: true, Preserve: d.b.Immediate.Keeps()})
+	}
+	return works
 }
 
 // withAttached are the binding's targets and the clusters where its owners
@@ -55,6 +76,7 @@ func (b *Binding) withAttached(on map[string]attachment) []schedule.Share {
 			targets = append(targets, schedule.Share{Name: cluster})
 		}
 	}
+
 	slices.SortFunc(targets, func(x, y schedule.Share) int { return strings.Compare(x.Name, y.Name) })
 	return targets
 }
@@ -63,91 +85,107 @@ func (b *Binding) targets(cluster string) bool {
 	return slices.ContainsFunc(b.Targets, func(t schedule.Share) bool { return t.Name == cluster })
 }
 
-// holds is whether a work is held: by every one that wants it there, its own
+// holds reports whether a work is held: by every one that wants it there, its own
 // policy and its owners (decision 16). While a copy is purged directly, nothing
-// is sent before it is gone (digest §5.8).
+// is sent before it is removed (digest §5.8).
 func (b *Binding) holds(cluster string, on map[string]attachment) bool {
 	if b.blocked() {
 		return true
 	}
+
 	a, needed := on[cluster]
 	if !needed {
-		return b.Brakes.Hold(cluster)
+		return b.Immediate.Hold(cluster)
 	}
-	return a.held && (!b.targets(cluster) || b.Brakes.Hold(cluster))
+	return a.held && (!b.targets(cluster) || b.Immediate.Hold(cluster))
 }
 
-// share is what tells the contents of one template on two clusters apart,
-// besides their overrides.
+// share is what makes the contents of one template on two clusters differ, besides
+// their overrides.
 type share struct {
 	replicas, completions int64
 }
 
-// before is the template's work on cluster before this step. A cluster that
-// comes back into the fleet runs what it ran when it left (fold rule 15), also
-// of a template that had no binding meanwhile.
-func (st *step) before(id ID, old *Binding, cluster string) *Work {
-	if old != nil && old.Work(cluster) != nil {
-		return old.Work(cluster)
+// workBefore is the template's work on a cluster before this step. A cluster
+// that comes back into the fleet runs what it ran when it left (fold rule 15),
+// also of a template that had no binding meanwhile.
+func (d *decision) workBefore(cluster string) *Work {
+	if d.old != nil && d.old.Work(cluster) != nil {
+		return d.old.Work(cluster)
 	}
-	if left := st.prev.Left.At(id.Key()).on(cluster); left != nil {
-		return &Work{Cluster: cluster, Want: left.Released, Released: left.Released}
-	}
-	return nil
+	return detachedWork(d.before, d.template.ID, cluster)
 }
 
-// content is b's content for a cluster, or why there is none. It keeps the
-// version that the cluster had when nothing in it changed, and with it the
-// revision that it bears.
-func (st *step) content(b *Binding, cluster string, s share, was *Work, r *rendering) (want *Content, blocked string) {
-	t := b.Active.Template
+// detachedWork is what a cluster that is not in the fleet runs of a template,
+// as a work; nil when nothing is known.
+func detachedWork(s *State, id object.ID, cluster string) *Work {
+	left := s.Detached.At(id.Key()).on(cluster)
+	if left == nil {
+		return nil
+	}
+	return &Work{Cluster: cluster, Want: left.Released, Released: left.Released}
+}
+
+// content is what the binding has for a cluster, or why there is none. It keeps
+// the version that the cluster had when nothing in it changed, and with it the
+// revision that it has.
+func (d *decision) content(cluster string, s share, was *Work, r *rendering) (want *Content, blocked string) {
+	active := d.b.Active
 	var had *Content
 	if was != nil {
 		had = was.Want
 	}
-	key, rules, err := r.render(t, s, st.next.Snapshot.Clusters.At(cluster))
+
+	key, rules, err := r.render(active.Template, s, d.after.snapshot().Clusters.At(cluster))
 	if err != nil {
 		if was != nil && was.Blocked == err.Error() && had.share() == s {
 			return had, was.Blocked
 		}
-		return &Content{Replicas: s.replicas, Completions: s.completions, APIVersion: t.APIVersion, TemplateCommit: b.Active.TemplateCommit, Revision: st.commit.Hash}, err.Error()
+		return &Content{Replicas: s.replicas, Completions: s.completions, APIVersion: active.Template.APIVersion, TemplateCommit: active.TemplateCommit, Revision: d.commit}, err.Error()
 	}
+
 	if was != nil && was.Blocked != "" {
 		had = was.Released // it wanted nothing; what it runs has the revision
 	}
-	if had != nil && had.share() == s && had.Template == t && had.reviser.id() == r.reviser.id() && sameRules(had.Rules, rules) {
-		return had.requiring(b.Requires), ""
+	if had != nil && had.share() == s && had.Template == active.Template && had.reviser.Digest() == r.reviser.Digest() && sameRules(had.Rules, rules) {
+		return had.requiring(d.b.Requires), ""
 	}
+
 	c, ok := r.made[key]
 	if !ok {
-		object := cleaned(r.memo[key].object)
-		c = &Content{
-			Digest:         digestJSON(object),
-			Replicas:       s.replicas,
-			Completions:    s.completions,
-			APIVersion:     t.APIVersion,
-			Template:       t,
-			TemplateCommit: b.Active.TemplateCommit,
-			Rules:          rules,
-			reviser:        r.reviser,
-			Requires:       b.Requires,
-			Conflict:       conflictOf(object),
-			Revision:       st.commit.Hash,
-		}
+		c = d.newContent(cleaned(r.memo[key].object), s, rules, r.reviser)
 		r.made[key] = c
 	}
 	if had == nil || had.Digest != c.Digest || had.share() != s {
 		return c, ""
 	}
-	// It is made in another way and comes to the same, or a restored state knows
-	// it by its digest alone. The commits that it is of make it still.
+
+	// It is made in another way with the same result, or a restored state has only
+	// its digest. The commits that made it before still make it.
 	kept := *c
 	kept.Revision, kept.TemplateCommit = had.Revision, had.TemplateCommit
 	return &kept, ""
 }
 
-// requiring is c with what it takes along now.
-func (c *Content) requiring(ids []ID) *Content {
+// newContent is a content of the active template that this step changes.
+func (d *decision) newContent(obj map[string]any, s share, rules []*fleet.Rule, reviser *fleet.Script) *Content {
+	return &Content{
+		Digest:         object.DigestJSON(obj),
+		Replicas:       s.replicas,
+		Completions:    s.completions,
+		APIVersion:     d.b.Active.Template.APIVersion,
+		Template:       d.b.Active.Template,
+		TemplateCommit: d.b.Active.TemplateCommit,
+		Rules:          rules,
+		reviser:        reviser,
+		Requires:       d.b.Requires,
+		Conflict:       conflictOf(obj),
+		Revision:       d.commit,
+	}
+}
+
+// requiring is c with what it requires now.
+func (c *Content) requiring(ids []object.ID) *Content {
 	if slices.Equal(c.Requires, ids) {
 		return c
 	}
@@ -161,26 +199,28 @@ func (c *Content) share() share { return share{c.Replicas, c.Completions} }
 // rendering makes the contents of one binding, each of them once.
 type rendering struct {
 	index   *index
-	reviser *script             // of the template's kind
+	reviser *fleet.Script       // of the template's kind
 	memo    map[string]rendered // by share and rules
 	made    map[string]*Content // by the same
 }
 
-func newRendering(ix *index, t *Template) *rendering {
+func newRendering(ix *index, t *fleet.Template) *rendering {
 	return &rendering{ix, ix.script(t, interpret.ReviseReplica), map[string]rendered{}, map[string]*Content{}}
 }
 
 // completions shares a divided Job's completions in proportion to its
 // parallelism (digest §5.4); nil when there is nothing to share.
 func (b *Binding) completions() map[string]int64 {
-	if b.GroupKind() != job || !b.Active.Policy.placement.Divided() {
+	if b.GroupKind() != fleet.Job || !b.Active.Policy.Placement.Divided() {
 		return nil
 	}
+
 	spec, _ := b.Active.Template.Object["spec"].(map[string]any)
 	total, ok := spec["completions"].(int64)
 	if !ok {
 		return nil
 	}
+
 	shares := map[string]int64{}
 	for _, s := range schedule.Webster(b.Targets, total) {
 		shares[s.Name] = s.Count
@@ -196,6 +236,7 @@ func (c *Content) object() map[string]any {
 		// The step that made this content has run the same script.
 		panic(fmt.Sprintf("propagate: the share of %s cannot be written any more: %v", c.Template.ID, err))
 	}
+
 	for _, r := range c.Rules {
 		next, err := override.Apply(object, r.Overriders)
 		if err != nil {
@@ -209,16 +250,18 @@ func (c *Content) object() map[string]any {
 
 // shared is the template with a cluster's share of its replicas. It shares
 // with the template what it leaves as it is.
-func shared(t *Template, s share, reviser *script) (map[string]any, error) {
+func shared(t *fleet.Template, s share, reviser *fleet.Script) (map[string]any, error) {
 	if reviser != nil && s.replicas > 0 {
-		return reviser.revised(t, s.replicas)
+		return reviser.Revised(t, s.replicas)
 	}
+
 	object := maps.Clone(t.Object)
-	if _, workload := t.asks.wanted(); workload && reviser == nil {
-		if field := replicaField(t.GroupKind()); field != "" {
+	if _, workload := t.Demand.Wanted(); workload && reviser == nil {
+		if field := fleet.ReplicaField(t.GroupKind()); field != "" {
 			setSpec(object, field, s.replicas)
 		}
 	}
+
 	if s.completions >= 0 {
 		setSpec(object, "completions", s.completions)
 	}
@@ -226,16 +269,17 @@ func shared(t *Template, s share, reviser *script) (map[string]any, error) {
 }
 
 // cleaned is an object without the keys that stay out of the members.
-func cleaned(object map[string]any) map[string]any {
-	meta, ok := object["metadata"].(map[string]any)
+func cleaned(obj map[string]any) map[string]any {
+	meta, ok := obj["metadata"].(map[string]any)
 	if !ok {
-		return object
+		return obj
 	}
-	object = maps.Clone(object)
-	object["metadata"] = maps.Clone(meta)
-	removeKeys(object, "labels", isKarmadas)
-	removeKeys(object, "annotations", isKarmadas)
-	return object
+
+	obj = maps.Clone(obj)
+	obj["metadata"] = maps.Clone(meta)
+	object.RemoveKeys(obj, "labels", object.IsReserved)
+	object.RemoveKeys(obj, "annotations", object.IsReserved)
+	return obj
 }
 
 // setSpec writes over a field of the spec that is there.
@@ -244,45 +288,13 @@ func setSpec(object map[string]any, field string, value int64) {
 	if spec[field] == nil {
 		return
 	}
+
 	spec = maps.Clone(spec)
 	spec[field] = value
 	object["spec"] = spec
 }
 
-// isKarmadas is whether Karmada keeps its own books under this key. They stay
-// out of the members, so that both can share a cluster (decision 27); so do
-// keys in our domain, which only we write there.
-func isKarmadas(key string) bool {
-	return karmadasKeys[key] || isOurs(key)
-}
-
-var karmadasKeys = map[string]bool{
-	"karmada.io/managed": true,
-	"karmada.io/system":  true,
-
-	"propagationpolicy.karmada.io/name":                true,
-	"propagationpolicy.karmada.io/namespace":           true,
-	"propagationpolicy.karmada.io/permanent-id":        true,
-	"clusterpropagationpolicy.karmada.io/name":         true,
-	"clusterpropagationpolicy.karmada.io/permanent-id": true,
-
-	"resourcebinding.karmada.io/name":                true,
-	"resourcebinding.karmada.io/namespace":           true,
-	"resourcebinding.karmada.io/permanent-id":        true,
-	"clusterresourcebinding.karmada.io/name":         true,
-	"clusterresourcebinding.karmada.io/permanent-id": true,
-
-	"work.karmada.io/name":         true,
-	"work.karmada.io/namespace":    true,
-	"work.karmada.io/permanent-id": true,
-
-	"resourcetemplate.karmada.io/uid":                 true,
-	"resourcetemplate.karmada.io/generation":          true,
-	"resourcetemplate.karmada.io/managed-labels":      true,
-	"resourcetemplate.karmada.io/managed-annotations": true,
-}
-
-// Overwrites is whether an object that is not ours is adopted (digest §5.7):
+// Overwrites reports whether an object that is not ours is adopted (digest §5.7):
 // the object's own annotation decides, then the policy.
 func (b *Binding) Overwrites(c *Content) bool {
 	switch c.Conflict {

@@ -20,9 +20,11 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/dispatch/embedded"
-	"github.com/fairlead/fairlead/dispatch/kubetest"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/dispatch/push"
+	"github.com/fairlead/fairlead/object"
+	"github.com/fairlead/fairlead/testenv/kubetest"
 )
 
 // What somebody runs in a cluster is taken over as it is, and left as it is
@@ -138,7 +140,7 @@ rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
 `
 
 func adoptAndRollBack(t *testing.T, config *rest.Config, controllers bool) {
-	w := newWorld(t, map[string]*member{"eu-1": {name: "eu-1", config: config}})
+	w := newWorld(t, map[string]*testMember{"eu-1": {name: "eu-1", config: config}})
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
@@ -209,18 +211,18 @@ spec: {resourceSelectors: [{apiVersion: v1, kind: ConfigMap}]}
 	w.settle()
 
 	files := maps.Clone(base)
-	reader, err := dispatch.NewReader(config)
+	reader, err := push.NewReader(config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := map[int]*unstructured.Unstructured{}
 	for i, u := range objects {
-		live, err := reader.Read(context.Background(), dispatch.Ref{GroupVersionKind: u.GroupVersionKind(), Namespace: u.GetNamespace(), Name: u.GetName()})
+		live, err := reader.Read(context.Background(), member.Ref{GroupVersionKind: u.GroupVersionKind(), Namespace: u.GetNamespace(), Name: u.GetName()})
 		if err != nil || live == nil {
 			t.Fatalf("%s %s: %v, %v", u.GetKind(), u.GetName(), live, err)
 		}
 		before[i] = &unstructured.Unstructured{Object: live}
-		template, err := json.Marshal(dispatch.TemplateOf(live))
+		template, err := json.Marshal(object.TemplateOf(live))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -257,7 +259,7 @@ spec:
 			if is.GetGeneration() != before[i].GetGeneration() && !(controllers && is.GetKind() == "Deployment") {
 				t.Errorf("%s is of generation %d, was %d", name, is.GetGeneration(), before[i].GetGeneration())
 			}
-			if got := is.GetLabels()[dispatch.LabelManaged] == "true"; got != ours {
+			if got := is.GetLabels()[object.LabelManaged] == "true"; got != ours {
 				t.Errorf("%s is ours: %v, want %v", name, got, ours)
 			}
 			if !ours && strings.Contains(asJSON(t, is.Object), "fairlead") {

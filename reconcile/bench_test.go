@@ -20,8 +20,10 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/fairlead/fairlead/dispatch"
-	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/dispatch/push"
+	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/look/history"
 	"github.com/fairlead/fairlead/reconcile"
 	"github.com/fairlead/fairlead/source"
 	"github.com/fairlead/fairlead/source/sourcetest"
@@ -98,13 +100,13 @@ func BenchmarkMove(b *testing.B) {
 
 // benchFleet is a fleet of 500 templates in namespaces of its own.
 type benchFleet struct {
-	members map[string]*member
+	members map[string]*testMember
 	prefix  string
 	repo    *sourcetest.Repo
 	loop    *reconcile.Loop
 }
 
-func newBenchFleet(b *testing.B, members map[string]*member, prefix string) *benchFleet {
+func newBenchFleet(b *testing.B, members map[string]*testMember, prefix string) *benchFleet {
 	b.Helper()
 	f := &benchFleet{members: members, prefix: prefix, repo: sourcetest.New(b)}
 	f.repo.Commit("bulk", benchFiles(prefix, "1"))
@@ -163,8 +165,10 @@ func (f *benchFleet) ours(b *testing.B) float64 {
 	state := b.TempDir()
 	began := time.Now()
 	loop, err := reconcile.Open(context.Background(), reconcile.Options{
-		Repo: f.repo.Dir, Ref: "main", Path: ".", StateDir: state, Report: func(reconcile.Line) {},
-		Members: func(c *propagate.Cluster) (dispatch.Member, error) { return dispatch.Push(f.members[c.Name].counted()) },
+		Repo: f.repo.Dir, Ref: "main", Path: ".", StateDir: state, Report: func(reconcile.Event) {},
+		Members: func(c *fleet.Cluster) (member.Member, error) {
+			return push.New(f.members[c.Name].counted(), push.Options{})
+		},
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -233,7 +237,7 @@ func (f *benchFleet) bareRequests(b *testing.B) (first, rest map[string][]bareRe
 	b.Helper()
 	repo := sourcetest.New(b)
 	repo.Commit("bare", benchFiles("bare-"+f.prefix, "1"))
-	opened, err := reconcile.OpenRepo(context.Background(), repo.Dir, "", source.Auth{})
+	opened, err := history.OpenRepo(context.Background(), repo.Dir, "", source.Auth{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -241,7 +245,7 @@ func (f *benchFleet) bareRequests(b *testing.B) (first, rest map[string][]bareRe
 	if err != nil {
 		b.Fatal(err)
 	}
-	state, err := reconcile.NewHistory(opened, ".").At(head)
+	state, err := history.New(opened, ".").At(head)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -4,12 +4,17 @@ package reconcile_test
 
 import (
 	"context"
+	"encoding/binary"
+	"encoding/json"
+	"hash/crc32"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+
+	"go.etcd.io/bbolt"
 
 	"github.com/fairlead/fairlead/reconcile"
 )
@@ -73,7 +78,7 @@ func TestCheckpointOfTheFirstFormat(t *testing.T) {
 	w.settle()
 	w.writes()
 	w.said()
-	records := reconcile.Age(t, filepath.Join(w.state, "checkpoint.db"), func(head map[string]any) {
+	records := age(t, filepath.Join(w.state, "checkpoint.db"), func(head map[string]any) {
 		head["format"], head["engine"] = 1, 1
 	}, false)
 	if records < 20 {
@@ -92,7 +97,7 @@ func TestCheckpointOfALaterFormat(t *testing.T) {
 	w.repo.Commit("first release", quickstart(t))
 	w.settle()
 	file := filepath.Join(w.state, "checkpoint.db")
-	reconcile.Age(t, file, func(head map[string]any) { head["format"] = 99 }, true)
+	age(t, file, func(head map[string]any) { head["format"] = 99 }, true)
 	before, _ := os.ReadFile(file)
 	_, err := reconcile.Open(context.Background(), w.options())
 	if err == nil || !strings.Contains(err.Error(), "a later fairlead") {
@@ -107,7 +112,7 @@ func TestCheckpointOfALaterFormat(t *testing.T) {
 // killed, the checkpoint deleted, and the engine another one; no write reaches
 // any member, and the change lands with its template.
 func TestPendingStaysPending(t *testing.T) {
-	for kind, start := range map[string]func(testing.TB) map[string]*member{"embedded": embeddedMembers, "real": realMembers} {
+	for kind, start := range map[string]func(testing.TB) map[string]*testMember{"embedded": embeddedMembers, "real": realMembers} {
 		t.Run(kind, func(t *testing.T) {
 			w := newWorld(t, start(t))
 			files := quickstart(t)
@@ -149,4 +154,59 @@ func TestPendingStaysPending(t *testing.T) {
 			w.wantImages("ap-1=2.0 eu-1= us-1=")
 		})
 	}
+}
+
+// age writes a checkpoint as an earlier version wrote it, and returns how many
+// records it has. The edit is made to the head.
+func age(t testing.TB, file string, edit func(head map[string]any), sealed bool) (records int) {
+	db, err := bbolt.Open(file, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	err = db.Update(func(tx *bbolt.Tx) error {
+		buckets := []*bbolt.Bucket{tx.Bucket([]byte("meta")), tx.Bucket([]byte("bindings")), tx.Bucket([]byte("departed")), tx.Bucket([]byte("left"))}
+		inventory := tx.Bucket([]byte("inventory"))
+		if err := inventory.ForEachBucket(func(name []byte) error {
+			buckets = append(buckets, inventory.Bucket(name))
+			return nil
+		}); err != nil {
+			return err
+		}
+		for _, b := range buckets {
+			plain := map[string][]byte{}
+			if err := b.ForEach(func(key, raw []byte) error {
+				plain[string(key)] = append([]byte{}, raw...)
+				return nil
+			}); err != nil {
+				return err
+			}
+			for key, raw := range plain {
+				records++
+				raw = raw[4:]
+				if key == "head" {
+					var h map[string]any
+					if err := json.Unmarshal(raw, &h); err != nil {
+						return err
+					}
+					edit(h)
+					if raw, err = json.Marshal(h); err != nil {
+						return err
+					}
+				}
+				if sealed {
+					sum := crc32.Checksum(raw, crc32.MakeTable(crc32.Castagnoli))
+					raw = append(binary.BigEndian.AppendUint32(nil, sum), raw...)
+				}
+				if err := b.Put([]byte(key), raw); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return records
 }

@@ -21,8 +21,7 @@ func TestClockJumps(t *testing.T) {
 		w.repo.Commit("a fleet", files)
 		clock, passed := time.Now().Round(0), time.Duration(0)
 		opt := w.options()
-		opt.Now = func() time.Time { return clock }
-		opt.Elapsed = func() time.Duration { return passed }
+		opt.Clock = reconcile.Clock{Now: func() time.Time { return clock }, Elapsed: func() time.Duration { return passed }}
 		open := func() *reconcile.Loop {
 			l, err := reconcile.Open(context.Background(), opt)
 			if err != nil {

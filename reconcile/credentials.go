@@ -6,15 +6,15 @@ import (
 	"errors"
 	"time"
 
-	"github.com/fairlead/fairlead/dispatch"
+	"github.com/fairlead/fairlead/dispatch/member"
 )
 
-// askAgain is how long a member that does not accept our credentials keeps
-// those that it has, before Members is asked whether there are others.
+// askAgain is how long to keep credentials that a member rejects, before Members is
+// called again for new ones.
 const askAgain = 30 * time.Second
 
-// refusing are the clusters that do not accept our credentials, of which
-// Members has not been asked lately: there may be others by now.
+// refusing returns the clusters that reject our credentials and for which Members has
+// not been called lately: there may be new ones by now.
 func (l *Loop) refusing() map[string]bool {
 	pause := askAgain
 	if l.opt.Backoff.Max > 0 {
@@ -22,9 +22,10 @@ func (l *Loop) refusing() map[string]bool {
 	}
 	names := map[string]bool{}
 	for _, o := range l.dispatcher.Outcomes() {
-		if errors.Is(o.Err, dispatch.Unauthorized) && time.Since(l.met[o.Cluster]) >= pause {
+		if errors.Is(o.Err, member.Unauthorized) && l.opt.Clock.Elapsed()-l.resolved[o.Cluster] >= pause {
 			names[o.Cluster] = true
 		}
 	}
+
 	return names
 }

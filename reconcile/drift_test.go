@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/fairlead/fairlead/eventlog"
 	"github.com/fairlead/fairlead/reconcile"
 )
 
@@ -72,10 +73,10 @@ func TestDriftIsRestoredExceptWhereItIsHeld(t *testing.T) {
 		t.Errorf("it was not told:\n%s", said)
 	}
 	w.eventually("it is recorded", func() bool {
-		record := reconcile.OpenEvents(w.state)
+		record := eventlog.NewReader(w.state)
 		defer record.Close()
 		found, err := record.Next()
-		return err == nil && slices.ContainsFunc(found, func(e reconcile.Event) bool { return e.What == reconcile.Restored && e.Text == "it was deleted" })
+		return err == nil && slices.ContainsFunc(found, func(e eventlog.Event) bool { return e.Type == eventlog.Restored && e.Text == "it was deleted" })
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead/fairlead/eventlog"
 	"github.com/fairlead/fairlead/reconcile"
 	"github.com/fairlead/fairlead/source/sourcetest"
 )
@@ -38,7 +39,7 @@ spec:
 `
 	files["apps/theirs.yaml"], files["apps/taken.yaml"] = config("theirs", "abort"), config("taken", "overwrite")
 	second := w.repo.Commit("two that are there already", files)
-	if err := w.once(); !errors.Is(err, reconcile.ErrOwing) {
+	if err := w.once(); !errors.Is(err, reconcile.ErrNotConverged) {
 		t.Fatal(err)
 	}
 	third := w.repo.Commit("broken", map[string]string{"broken.yaml": "broken: [\n"})
@@ -48,34 +49,34 @@ spec:
 		"gone.yaml": sourcetest.Delete, "policies/more.yaml": keep})
 	w.settle()
 
-	events := reconcile.OpenEvents(w.state)
+	events := eventlog.NewReader(w.state)
 	defer events.Close()
 	found, err := events.Next()
 	if err != nil {
 		t.Fatal(err)
 	}
-	has := func(commit string, what reconcile.What, cluster, object, text string) {
+	has := func(commit string, what eventlog.Type, cluster, object, text string) {
 		t.Helper()
-		if !slices.ContainsFunc(found, func(e reconcile.Event) bool {
+		if !slices.ContainsFunc(found, func(e eventlog.Event) bool {
 			name := ""
 			if e.Object != nil {
 				name = e.Object.ID().String()
 			}
-			return e.Commit == commit && e.What == what && e.Cluster == cluster && name == object && strings.Contains(e.Text, text) && !e.Time.IsZero()
+			return e.Commit == commit && e.Type == what && e.Cluster == cluster && name == object && strings.Contains(e.Text, text) && !e.Time.IsZero()
 		}) {
 			t.Errorf("no event %s %s %s %s %q in\n%s", commit[:7], what, cluster, object, text, asJSON(t, found))
 		}
 	}
-	has(first, reconcile.Applied, "us-1", "Deployment shop/web", "")
-	has(second, reconcile.Adopted, "eu-1", "ConfigMap shop/taken", "")
-	has(second, reconcile.Failed, "eu-1", "ConfigMap shop/theirs", "is not ours")
-	has(third, reconcile.Refused, "", "", "broken.yaml:1")
-	has(fourth, reconcile.Released, "eu-1", "ConfigMap shop/taken", "")
-	has(fourth, reconcile.Deleted, "ap-1", "ConfigMap default/gone", "")
+	has(first, eventlog.Applied, "us-1", "Deployment shop/web", "")
+	has(second, eventlog.Adopted, "eu-1", "ConfigMap shop/taken", "")
+	has(second, eventlog.Failed, "eu-1", "ConfigMap shop/theirs", "is not ours")
+	has(third, eventlog.Refused, "", "", "broken.yaml:1")
+	has(fourth, eventlog.LeftRunning, "eu-1", "ConfigMap shop/taken", "")
+	has(fourth, eventlog.Deleted, "ap-1", "ConfigMap default/gone", "")
 	if again, err := events.Next(); err != nil || len(again) != 0 {
 		t.Errorf("nothing new happened: %v, %v", again, err)
 	}
-	if before := len(found); before == 0 || !slices.IsSortedFunc(found, func(a, b reconcile.Event) int { return a.Time.Compare(b.Time) }) {
+	if before := len(found); before == 0 || !slices.IsSortedFunc(found, func(a, b eventlog.Event) int { return a.Time.Compare(b.Time) }) {
 		t.Errorf("%d events out of order", before)
 	}
 }
@@ -109,7 +110,7 @@ func TestNoEventsOfADryRun(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if found, err := reconcile.OpenEvents(w.state).Next(); err != nil || len(found) > 0 {
+	if found, err := eventlog.NewReader(w.state).Next(); err != nil || len(found) > 0 {
 		t.Errorf("found %s, %v", asJSON(t, found), err)
 	}
 }

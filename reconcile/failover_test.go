@@ -43,7 +43,7 @@ func TestFailoverAvoidsASilentMember(t *testing.T) {
 	w.members["us-1"].down()
 	now := time.Now()
 	opt := w.options()
-	opt.Now = func() time.Time { return now }
+	opt.Clock.Now = func() time.Time { return now }
 	l, err := reconcile.Open(context.Background(), opt)
 	if err != nil {
 		t.Fatal(err)

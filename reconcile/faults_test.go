@@ -28,11 +28,16 @@ import (
 
 	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/dispatch/embedded"
-	"github.com/fairlead/fairlead/dispatch/kubetest"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/dispatch/push"
+	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/look/history"
+	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/reconcile"
 	"github.com/fairlead/fairlead/source"
 	"github.com/fairlead/fairlead/source/sourcetest"
+	"github.com/fairlead/fairlead/testenv/kubetest"
 )
 
 // The environment of a fault run: how many seeds, and the first of them. One
@@ -268,14 +273,14 @@ func (r *faultyWorld) run() {
 	l := &life{over: make(chan struct{}), ended: make(chan struct{})}
 	loop, err := reconcile.Open(context.Background(), reconcile.Options{
 		Repo: r.repo.Dir, Ref: "main", Path: ".", StateDir: r.state, Interval: 10 * time.Millisecond,
-		Watch: true, Sweep: 2 * time.Second, Reexamine: 2 * time.Second, Backoff: dispatch.Backoff{Base: 5 * time.Millisecond, Max: 100 * time.Millisecond},
-		Members: func(c *propagate.Cluster) (dispatch.Member, error) {
-			return dispatch.Push(r.clusters[c.Name].config(l))
+		Watch: true, Relist: 2 * time.Second, Reexamine: 2 * time.Second, Backoff: dispatch.Backoff{Base: 5 * time.Millisecond, Max: 100 * time.Millisecond},
+		Members: func(c *fleet.Cluster) (member.Member, error) {
+			return push.New(r.clusters[c.Name].config(l), push.Options{})
 		},
-		Report: func(line reconcile.Line) {
+		Report: func(e reconcile.Event) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			r.said = append(r.said, line.Text)
+			r.said = append(r.said, e.String())
 		},
 	})
 	if err != nil {
@@ -345,7 +350,7 @@ func (r *faultyWorld) converge() {
 // differences between the members and the model.
 func (r *faultyWorld) differences() (wrong []string) {
 	for _, name := range r.names {
-		objects, err := dispatch.Live(context.Background(), r.clusters[name].way.config, configMaps, "default")
+		objects, err := push.Live(context.Background(), r.clusters[name].way.config, configMaps, "default")
 		if err != nil {
 			r.t.Fatal(err)
 		}
@@ -383,7 +388,7 @@ func (m *faultModel) fold(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.state, err = reconcile.NewHistory(repo, ".").At("main"); err != nil || m.state.Refusal != nil {
+	if m.state, err = history.New(repo, ".").At("main"); err != nil || m.state.Refusal != nil {
 		t.Fatal(err, m.state.Refusal)
 	}
 	for b := range m.state.Bindings.Values() {
@@ -398,7 +403,7 @@ func (m *faultModel) fold(t *testing.T, dir string) {
 			m.released[key][valueOf(&m.state, b, w.Released)] = true
 		}
 	}
-	for a := range m.state.Departed.Values() {
+	for a := range m.state.Tombstones.Values() {
 		for _, g := range a.Clusters {
 			if g.Preserve {
 				m.kept[g.Cluster+"/"+a.Name] = true
@@ -416,8 +421,8 @@ func valueOf(s *propagate.State, b *propagate.Binding, c *propagate.Content) str
 
 // difference says how an object on a cluster is not as it should be.
 func (m *faultModel) difference(cluster, name string, live *unstructured.Unstructured) string {
-	id := propagate.ID{Kind: "ConfigMap", Namespace: "default", Name: name}
-	ours := live != nil && live.GetLabels()[dispatch.LabelManaged] == "true"
+	id := object.ID{Kind: "ConfigMap", Namespace: "default", Name: name}
+	ours := live != nil && live.GetLabels()[object.LabelManaged] == "true"
 	value := ""
 	if live != nil {
 		value, _, _ = unstructured.NestedString(live.Object, "data", "v")

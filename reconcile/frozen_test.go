@@ -8,8 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead/fairlead/look/history"
 	"github.com/fairlead/fairlead/propagate"
-	"github.com/fairlead/fairlead/reconcile"
+	"github.com/fairlead/fairlead/reconcile/checkpoint"
 	"github.com/fairlead/fairlead/source"
 	"github.com/fairlead/fairlead/source/sourcetest"
 )
@@ -73,13 +74,13 @@ func TestFrozenStateGoesOnAlike(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkpoint, _, err := reconcile.OpenCheckpoint(t.TempDir())
+	cp, _, err := checkpoint.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer checkpoint.Close()
-	origin := reconcile.Origin{Repo: git.Dir, Ref: "main", Path: "."}
-	line := reconcile.NewHistory(repo, ".")
+	defer cp.Close()
+	origin := checkpoint.Origin{Repo: git.Dir, Ref: "main", Path: "."}
+	line := history.New(repo, ".")
 	var state propagate.State
 	for n, step := range frozenHistory {
 		git.Commit(step.message, step.files)
@@ -87,8 +88,8 @@ func TestFrozenStateGoesOnAlike(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		restarted := reconcile.NewHistory(repo, ".")
-		restored, ok, err := checkpoint.Load(origin, restarted)
+		restarted := history.New(repo, ".")
+		restored, ok, err := cp.Load(origin, restarted)
 		if err != nil || ok != (n > 0) {
 			t.Fatalf("before %q: loaded %v, %v", step.message, ok, err)
 		}
@@ -98,7 +99,7 @@ func TestFrozenStateGoesOnAlike(t *testing.T) {
 		if restored, err = restarted.Fold(restored, commits, nil); err != nil {
 			t.Fatal(err)
 		}
-		whole, err := reconcile.NewHistory(repo, ".").At(git.Head())
+		whole, err := history.New(repo, ".").At(git.Head())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +120,7 @@ func TestFrozenStateGoesOnAlike(t *testing.T) {
 		if (refused == "") != (step.refused == "") || !strings.Contains(refused, step.refused) {
 			t.Errorf("%s: refused for %q, want %q", step.message, refused, step.refused)
 		}
-		if err := checkpoint.Save(origin, state); err != nil {
+		if err := cp.Save(origin, state); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -135,14 +136,14 @@ func everything(t testing.TB, s *propagate.State) string {
 	for binding := range s.Bindings.Values() {
 		fmt.Fprintln(&b, binding.ID, asJSON(t, binding.Record()))
 	}
-	for a := range s.Departed.Values() {
+	for a := range s.Tombstones.Values() {
 		fmt.Fprintln(&b, a.ID, asJSON(t, a.Record()))
 	}
 	for template := range s.Snapshot.Templates.Values() {
 		fmt.Fprintln(&b, template.ID, template.Origin, template.Unit, template.Digest)
 	}
 	for _, f := range s.Findings() {
-		fmt.Fprintln(&b, f.Level, f.Code, f)
+		fmt.Fprintln(&b, f.Severity, f.Code, f)
 	}
 	return b.String()
 }
@@ -160,7 +161,7 @@ func TestFrozenIsTold(t *testing.T) {
 	l := w.open()
 	defer l.Close()
 	told := func() (lines []string) {
-		if err := l.Round(t.Context()); err != nil {
+		if _, err := l.Round(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		return slices.DeleteFunc(strings.Split(w.said(), "\n"), func(line string) bool { return !strings.Contains(line, "stays as of") })

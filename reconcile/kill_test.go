@@ -20,8 +20,9 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/fairlead/fairlead/dispatch"
-	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/dispatch/push"
+	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/reconcile"
 )
 
@@ -72,8 +73,8 @@ func child(text string) int {
 	s := &steps{kill: kill}
 	l, err := reconcile.Open(context.Background(), reconcile.Options{
 		Repo: opt.Repo, Ref: "main", Path: ".", StateDir: opt.State, At: s.step,
-		Report: func(line reconcile.Line) { fmt.Println(line.Text) },
-		Members: func(c *propagate.Cluster) (dispatch.Member, error) {
+		Report: func(e reconcile.Event) { fmt.Println(e.String()) },
+		Members: func(c *fleet.Cluster) (member.Member, error) {
 			if opt.Publish != "" {
 				return s.branch(opt.Publish, c.Name)
 			}
@@ -97,8 +98,8 @@ func child(text string) int {
 }
 
 // push is a member whose every request is two steps.
-func (s *steps) push(kubeconfig, cluster string) (dispatch.Member, error) {
-	contexts, err := dispatch.LoadContexts(kubeconfig)
+func (s *steps) push(kubeconfig, cluster string) (member.Member, error) {
+	contexts, err := push.LoadContexts(kubeconfig)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +115,7 @@ func (s *steps) push(kubeconfig, cluster string) (dispatch.Member, error) {
 			return response, err
 		})
 	})
-	return dispatch.Push(config)
+	return push.New(config, push.Options{})
 }
 
 // F01-F10: killed between any two steps of the loop, the next run ends in the
@@ -156,7 +157,7 @@ func killedAt(t *testing.T, n int64) (fleet string, deletes []string, killed str
 	for name, m := range w.members {
 		configs[name] = m.config
 	}
-	if err := dispatch.WriteContexts(opt.Kubeconfig, configs); err != nil {
+	if err := push.WriteContexts(opt.Kubeconfig, configs); err != nil {
 		t.Fatal(err)
 	}
 	w.repo.Commit("before", toBeKilled("Push"))

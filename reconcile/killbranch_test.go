@@ -7,22 +7,23 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead/fairlead/dispatch"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/dispatch/pull"
 	"github.com/fairlead/fairlead/reconcile"
 	"github.com/fairlead/fairlead/source"
 )
 
 // branch is a member whose every question and commit is two steps.
-func (s *steps) branch(publish, cluster string) (dispatch.Member, error) {
+func (s *steps) branch(publish, cluster string) (member.Member, error) {
 	to, err := source.OpenBranches(publish, source.Auth{})
 	if err != nil {
 		return nil, err
 	}
-	return dispatch.Branch(stepping{reconcile.Publish(to), s}, "fairlead/"+cluster), nil
+	return pull.Branch(stepping{reconcile.Publish(to), s}, "fairlead/"+cluster), nil
 }
 
 type stepping struct {
-	dispatch.Branches
+	pull.Branches
 	*steps
 }
 
@@ -32,7 +33,7 @@ func (s stepping) Head(ctx context.Context, branch string) (string, error) {
 	return s.Branches.Head(ctx, branch)
 }
 
-func (s stepping) Commit(ctx context.Context, c dispatch.BranchCommit) (string, error) {
+func (s stepping) Commit(ctx context.Context, c pull.BranchCommit) (string, error) {
 	s.step("before commit to " + c.Branch)
 	defer s.step("after commit to " + c.Branch)
 	return s.Branches.Commit(ctx, c)

@@ -13,8 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead/fairlead/dispatch"
-	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/dispatch/push"
+	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/reconcile"
 	"github.com/fairlead/fairlead/source/sourcetest"
 )
@@ -43,7 +44,7 @@ func BenchmarkLatency(b *testing.B) {
 	}
 }
 
-func latency(b *testing.B, members map[string]*member, from string) (took, unrelated []float64) {
+func latency(b *testing.B, members map[string]*testMember, from string) (took, unrelated []float64) {
 	b.Helper()
 	repo := sourcetest.New(b)
 	repo.Commit("bulk", benchFiles("latency-"+from, "0"))
@@ -52,8 +53,10 @@ func latency(b *testing.B, members map[string]*member, from string) (took, unrel
 		address = serveGit(b, repo)
 	}
 	loop, err := reconcile.Open(context.Background(), reconcile.Options{
-		Repo: address, Ref: "main", Path: ".", StateDir: b.TempDir(), Report: func(reconcile.Line) {}, Watch: true,
-		Members: func(c *propagate.Cluster) (dispatch.Member, error) { return dispatch.Push(members[c.Name].counted()) },
+		Repo: address, Ref: "main", Path: ".", StateDir: b.TempDir(), Report: func(reconcile.Event) {}, Watch: true,
+		Members: func(c *fleet.Cluster) (member.Member, error) {
+			return push.New(members[c.Name].counted(), push.Options{})
+		},
 	})
 	if err != nil {
 		b.Fatal(err)

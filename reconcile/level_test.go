@@ -7,7 +7,8 @@ import (
 	"testing"
 
 	"github.com/fairlead/fairlead/dispatch"
-	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/look/history"
+	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/reconcile"
 	"github.com/fairlead/fairlead/source"
 	"github.com/fairlead/fairlead/source/sourcetest"
@@ -45,7 +46,7 @@ func TestDesires(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, err := reconcile.NewHistory(repo, ".").At(git.Head())
+	state, err := history.New(repo, ".").At(git.Head())
 	if err != nil || state.Refusal != nil {
 		t.Fatal(err, state.Refusal)
 	}
@@ -61,12 +62,12 @@ func TestDesires(t *testing.T) {
 		{"edge", "kept", dispatch.Apply, "1, not to be pruned"},
 		{"eu-1", "held", dispatch.Hold, ""},
 		{"eu-1", "gone", dispatch.Delete, ""},
-		{"eu-1", "let", dispatch.Release, ""},
+		{"eu-1", "let", dispatch.Orphan, ""},
 		{"eu-1", "blocked", dispatch.Apply, "remove /data/absent"},
 		{"eu-1", "never", dispatch.Leave, ""},
 		{"us-1", "plain", dispatch.Leave, ""},
 	} {
-		d := fleet.Desire(c.cluster, propagate.ID{Kind: "ConfigMap", Namespace: "default", Name: c.name})
+		d := fleet.Desire(c.cluster, object.ID{Kind: "ConfigMap", Namespace: "default", Name: c.name})
 		if d.Verb != c.verb || d.Verb != dispatch.Leave && d.APIVersion != "v1" {
 			t.Errorf("%s on %s: %s %q, want %s", c.name, c.cluster, d.Verb, d.APIVersion, c.verb)
 		}
@@ -89,11 +90,11 @@ func TestDesires(t *testing.T) {
 		if got != c.manifest {
 			t.Errorf("%s on %s: %q, want %q", c.name, c.cluster, got, c.manifest)
 		}
-		if annotations[dispatch.AnnotationDigest] != d.Digest.String() {
-			t.Errorf("%s on %s bears the digest %s and not %s", c.name, c.cluster, annotations[dispatch.AnnotationDigest], d.Digest)
+		if annotations[object.AnnotationDigest] != d.Digest.String() {
+			t.Errorf("%s on %s bears the digest %s and not %s", c.name, c.cluster, annotations[object.AnnotationDigest], d.Digest)
 		}
 	}
-	kept := propagate.ID{Kind: "ConfigMap", Namespace: "default", Name: "kept"}
+	kept := object.ID{Kind: "ConfigMap", Namespace: "default", Name: "kept"}
 	if fleet.Desire("eu-1", kept).Digest == fleet.Desire("edge", kept).Digest {
 		t.Error("with the marks it has the same digest as without")
 	}

@@ -9,8 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead/fairlead/dispatch"
-	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/dispatch/push"
+	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/reconcile"
 	"github.com/fairlead/fairlead/source/sourcetest"
 )
@@ -33,7 +34,7 @@ func BenchmarkBulkGrowth(b *testing.B) {
 
 // bulkSeconds is how long it takes to bring some times 500 templates, in
 // namespaces of their own, to the members.
-func bulkSeconds(b *testing.B, members map[string]*member, times int, prefix string) float64 {
+func bulkSeconds(b *testing.B, members map[string]*testMember, times int, prefix string) float64 {
 	b.Helper()
 	files := map[string]string{}
 	for i := range times {
@@ -49,8 +50,8 @@ func bulkSeconds(b *testing.B, members map[string]*member, times int, prefix str
 	repo.Commit("bulk", files)
 	began := time.Now()
 	loop, err := reconcile.Open(context.Background(), reconcile.Options{
-		Repo: repo.Dir, Ref: "main", Path: ".", StateDir: b.TempDir(), Report: func(reconcile.Line) {},
-		Members: func(c *propagate.Cluster) (dispatch.Member, error) { return dispatch.Push(members[c.Name].config) },
+		Repo: repo.Dir, Ref: "main", Path: ".", StateDir: b.TempDir(), Report: func(reconcile.Event) {},
+		Members: func(c *fleet.Cluster) (member.Member, error) { return push.New(members[c.Name].config, push.Options{}) },
 	})
 	if err != nil {
 		b.Fatal(err)

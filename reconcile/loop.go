@@ -14,111 +14,89 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead/fairlead/dispatch"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/dispatch/member/dryrun"
+	"github.com/fairlead/fairlead/eventlog"
+	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/look/history"
+	"github.com/fairlead/fairlead/object"
+	"github.com/fairlead/fairlead/ordered"
 	"github.com/fairlead/fairlead/propagate"
-	"github.com/fairlead/fairlead/propagate/ordered"
+	"github.com/fairlead/fairlead/reconcile/checkpoint"
 	"github.com/fairlead/fairlead/source"
 )
 
 // Options of a Loop. Repo, Members and Report are required.
 type Options struct {
-	// Repo is a directory or a URL; Ref a branch, "" for the default one; Path
-	// the fleet's directory in it.
+	// Repo is a directory or a URL, Ref a branch ("" is the default one), and Path the
+	// fleet's directory in the repository.
 	Repo, Ref, Path string
 	Auth            source.Auth
-	// StateDir holds the checkpoint, and the mirror of a repository that is
-	// not local.
+	// StateDir has the checkpoint, and the mirror of a remote repository.
 	StateDir string
-	Interval time.Duration // between two looks at the repository; default 30 s
-	// Reexamine is how often what waiting could not mend is tried again: a
-	// foreign object may be gone, or a permission granted. It costs no request
-	// for what is acknowledged. Default 10 min.
+	Interval time.Duration // between two fetches of the repository; default 30 s
+	// Reexamine is how often permanent failures are retried: a foreign object may be
+	// gone, or a permission granted. Acknowledged objects cost no request. Default
+	// 10 min.
 	Reexamine time.Duration
 	Timeout   time.Duration // of Once; default 2 min
-	// Watch has the members watched, and what is changed there by hand brought
-	// back; Sweep is how often everything is looked at besides, default 10 min.
-	Watch bool
-	Sweep time.Duration
-	// Look has every member looked at once, and what was changed there by hand
-	// brought back, without a watch.
+	// Watch watches the members and reverts drift. Relist is how often everything is
+	// listed as well, default 10 min.
+	Watch  bool
+	Relist time.Duration
+	// Look lists every member once and reverts drift, without a watch.
 	Look bool
-	// Backoff is between attempts at a member. The zero value works.
+	// Backoff is the backoff between attempts at a member. The zero value works.
 	Backoff dispatch.Backoff
-	// Steady is how long a member must have been ready, or not, before that is
-	// believed under the gate Failover. Default 30 s.
+	// Steady is how long a member must have been ready, or not ready, before the gate
+	// Failover acts on it. Default 30 s.
 	Steady time.Duration
 	DryRun bool // send nothing to any member
-	// Members tells how to reach a cluster. It is asked once for every
-	// Cluster document, and again when that changes, or when the cluster does
-	// not accept the credentials.
-	Members func(*propagate.Cluster) (dispatch.Member, error)
-	// Report is told what happens, from many goroutines.
-	Report func(Line)
-	// Now is the time of day; default time.Now.
-	Now func() time.Time
-	// Elapsed is how much time has passed since some moment, whatever becomes of
-	// the time of day; the default is of the machine's monotonic clock.
-	Elapsed func() time.Duration
-	// At is called between the steps of the loop, by their name. Tests end
-	// the process there.
+	// Members connects to a cluster. It is called once for every Cluster document, and
+	// again when that changes, or when the cluster rejects the credentials.
+	Members func(*fleet.Cluster) (member.Member, error)
+	// Report is called with every event, from many goroutines.
+	Report func(Event)
+	Clock  Clock
+	// At is called between the steps of the loop with their names. Tests kill the
+	// process there.
 	At func(step string)
 }
 
-// Line is one thing that happened.
-type Line struct {
-	Level Level
-	// Cluster and Object are empty when the line is about neither.
-	Cluster string
-	Object  propagate.ID
-	Text    string
-	// What and Note are what Text says, for the record of events, and Commit is
-	// set when the line is about one; all may be empty.
-	What   What
-	Note   string
-	Commit string
-}
+// ErrNotConverged is returned by Once if a member does not have what git wants. The
+// details were reported as events.
+var ErrNotConverged = errors.New("not every member is where git wants it")
 
-// Level says who wants to read a line.
-type Level int
-
-// What an operator must know, what is good to know, and each single act.
-const (
-	Warn Level = iota
-	Info
-	Act
-)
-
-// ErrOwing is returned by Once when something is not as git wants it. What it
-// is was reported line by line.
-var ErrOwing = errors.New("not every member is where git wants it")
-
-// drainTime is how long a loop that is told to end waits for its requests.
+// drainTime is how long Close waits for the requests in flight.
 const drainTime = 10 * time.Second
 
-// Loop brings members to what git says.
+// Loop reconciles the members of a fleet with git.
 type Loop struct {
 	opt        Options
-	origin     Origin
+	origin     checkpoint.Origin
 	repo       *source.Repo
-	history    *History
-	checkpoint *Checkpoint
+	history    *history.History
+	checkpoint *checkpoint.Store
 	dispatcher *dispatch.Dispatcher
 
-	state      propagate.State
-	dispatched propagate.State // what dispatch was told last
-	examined   time.Time       // when dispatch was told to look at everything
-	members    map[string]*propagate.Cluster
-	met        map[string]time.Time // when Members was asked for a cluster last
-	unreached  map[string]error     // clusters that Members has no way to reach
-	ready      map[string]readiness
-	moments    moments
-	looking    <-chan sighting // what a look under way will find; nil without one
+	state     propagate.State
+	synced    propagate.State          // the state of the last Sync
+	examined  time.Duration            // when everything was last examined, by Clock.Elapsed
+	resolved  map[string]time.Duration // when Members was last called for a cluster, by Clock.Elapsed
+	moment    func() int64             // the time of an observation, in seconds since 1970
+	observing <-chan observation       // the observation under way; nil without one
+
+	roster
 
 	telling  sync.Mutex
-	reported map[string]string // what was told last, by what it is about
-	events   *eventLog         // nil without one
+	reported map[string]string // the last report, by what it is about
+	acts     []Act             // since the last Result
+	at       string            // the accepted commit, for acts
+	events   *eventlog.Writer  // nil without one
 }
 
-// Open opens the repository and the checkpoint. Close ends what it began.
+// Open opens the repository and the checkpoint, and starts the dispatcher. Call Close
+// when done.
 func Open(ctx context.Context, opt Options) (*Loop, error) {
 	if opt.Interval == 0 {
 		opt.Interval = 30 * time.Second
@@ -132,38 +110,33 @@ func Open(ctx context.Context, opt Options) (*Loop, error) {
 	if opt.Steady == 0 {
 		opt.Steady = 30 * time.Second
 	}
-	if opt.Now == nil {
-		opt.Now = time.Now
-	}
-	if opt.Elapsed == nil {
-		began := opt.Now()
-		opt.Elapsed = func() time.Duration { return opt.Now().Sub(began) }
-	}
+	opt.Clock = opt.Clock.withDefaults()
 	if opt.At == nil {
 		opt.At = func(string) {}
 	}
-	l := &Loop{opt: opt, examined: time.Now(), members: map[string]*propagate.Cluster{}, met: map[string]time.Time{}, unreached: map[string]error{}, ready: map[string]readiness{}, reported: map[string]string{}}
+	l := &Loop{opt: opt, examined: opt.Clock.Elapsed(), resolved: map[string]time.Duration{}, roster: newRoster(), reported: map[string]string{}}
 	var err error
-	l.repo, err = OpenRepo(ctx, opt.Repo, opt.StateDir, opt.Auth)
+	l.repo, err = history.OpenRepo(ctx, opt.Repo, opt.StateDir, opt.Auth)
 	switch {
 	case l.repo == nil:
 		return nil, err
 	case err != nil:
-		// A server that is away is no reason to stand still: the members are
-		// owed what was fetched last.
+		// The remote does not answer, but the members still get what was fetched last.
 		l.once("round", err)
 	}
+
 	if l.opt.Ref == "" {
 		if l.opt.Ref, err = l.repo.DefaultBranch(); err != nil {
 			return nil, err
 		}
 	}
-	l.origin = Origin{opt.Repo, l.opt.Ref, opt.Path}
-	l.history = NewHistory(l.repo, opt.Path)
+	l.origin = checkpoint.Origin{Repo: opt.Repo, Ref: l.opt.Ref, Path: opt.Path}
+	l.history = history.New(l.repo, opt.Path)
 	var damage error
-	if l.checkpoint, damage, err = OpenCheckpoint(opt.StateDir); err != nil {
+	if l.checkpoint, damage, err = checkpoint.Open(opt.StateDir); err != nil {
 		return nil, err
 	}
+
 	if damage != nil {
 		l.damaged(damage)
 	}
@@ -171,60 +144,63 @@ func Open(ctx context.Context, opt Options) (*Loop, error) {
 		l.checkpoint.Close()
 		return nil, err
 	}
-	l.moments = newMoments(opt.Now(), opt.Elapsed, &l.state)
-	l.dispatcher = dispatch.New(l.checkpoint.Inventory(), dispatch.Options{Log: l.acted, Watch: opt.Watch && !opt.DryRun, Look: opt.Look && !opt.DryRun, Sweep: opt.Sweep, Backoff: opt.Backoff})
-	l.keepEvents()
+
+	l.moment = opt.Clock.moments(&l.state)
+	l.dispatcher = dispatch.New(l.checkpoint.Inventory(), dispatch.Options{Log: l.dispatched, Watch: opt.Watch && !opt.DryRun, Look: opt.Look && !opt.DryRun, Relist: opt.Relist, Backoff: opt.Backoff})
+	l.openRecord()
 	return l, nil
 }
 
-// load takes the state from the checkpoint. One that cannot be used is put
-// aside, and the history is folded again: it is a cache.
+// load restores the state from the checkpoint. If that fails, the checkpoint is
+// discarded and the history folded again: it is a cache.
 func (l *Loop) load() error {
 	state, ok, err := l.checkpoint.Load(l.origin, l.history)
-	var foreign *ForeignCheckpoint
+	var foreign *checkpoint.ForeignError
 	switch {
 	case errors.As(err, &foreign):
 		return err
-	case errors.Is(err, errDamaged):
+	case errors.Is(err, checkpoint.ErrDamaged):
 		l.damaged(err)
-		l.history = NewHistory(l.repo, l.opt.Path)
-		return l.checkpoint.putAside()
+		l.history = history.New(l.repo, l.opt.Path)
+		return l.checkpoint.PutAside()
 	case err != nil:
-		l.report(Warn, "%v: folding the history again", err)
-		l.history = NewHistory(l.repo, l.opt.Path)
+		l.warn(fmt.Errorf("%w: folding the history again", err))
+		l.history = history.New(l.repo, l.opt.Path)
 		return l.checkpoint.Forget()
 	case ok:
 		l.state = state
 	}
+
 	return nil
 }
 
 func (l *Loop) damaged(err error) {
-	l.report(Warn, "%v; it is put aside as checkpoint.db.damaged: folding the history again, and reading what the members bear", err)
+	l.warn(fmt.Errorf("%w; it is put aside as checkpoint.db.damaged: folding the history again, and reading the marks on the members", err))
 }
 
-// Renders is how many units were rendered since the loop was opened.
+// Renders returns how many units were rendered since the loop was opened.
 func (l *Loop) Renders() int { return l.history.Renders }
 
-// Close drains: it ends the requests in flight and starts no new ones.
+// Close starts no new requests, waits for those in flight, and closes the checkpoint.
 func (l *Loop) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
-	defer l.events.close()
+	defer l.events.Close()
 	return errors.Join(l.dispatcher.Close(ctx), l.checkpoint.Close())
 }
 
-// Run goes round until ctx ends. What fails is reported, and tried again in
-// the next round.
+// Run runs rounds until ctx is done. Failures are reported, and retried in the next
+// round.
 func (l *Loop) Run(ctx context.Context) error {
 	for {
 		before := l.state.Commit
-		if err := l.Round(ctx); ctx.Err() == nil {
+		if err := l.round(ctx, false); ctx.Err() == nil {
 			l.once("round", err)
 		}
+		l.takeActs() // nobody asks for the Result of these rounds
 		l.outcomes()
 		if l.state.Commit == before {
-			giveBack()
+			releaseMemory()
 		}
 		select {
 		case <-ctx.Done():
@@ -234,8 +210,8 @@ func (l *Loop) Run(ctx context.Context) error {
 	}
 }
 
-// Once goes round once and waits until every member has what it can have. It
-// returns ErrOwing when something is left.
+// Once runs one round and waits until every member has what it can have. It returns
+// ErrNotConverged if something is left.
 func (l *Loop) Once(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, l.opt.Timeout)
 	defer cancel()
@@ -243,32 +219,41 @@ func (l *Loop) Once(ctx context.Context) error {
 	owing := len(l.unreached) > 0 || l.state.Refusal != nil
 	for _, o := range l.dispatcher.Wait(ctx) {
 		l.outcome(o)
-		// One that does not answer and has all that it should have owes nothing.
+		// A member that does not answer but has everything is no failure.
 		owing = owing || o.Err != nil && (o.Final || !o.Settled)
 	}
+
 	if err != nil {
 		return err
 	}
 	if owing {
-		return ErrOwing
+		return ErrNotConverged
 	}
+
 	return nil
 }
 
-// Round is one turn of the loop.
-func (l *Loop) Round(ctx context.Context) error { return l.round(ctx, false) }
+// Round runs the loop once: it fetches, folds new commits, and dispatches what changed
+// to the members. It does not wait for their answers. The Result is valid with an
+// error, too: the members are still reconciled with what was folded before.
+func (l *Loop) Round(ctx context.Context) (Result, error) {
+	err := l.round(ctx, false)
+	return l.result(), err
+}
 
-// round is a Round, which waits for what it sees of the members or does not.
+// round is a Round. With wait it waits for the observation of the members.
 func (l *Loop) round(ctx context.Context, wait bool) error {
 	if err := l.repo.Fetch(ctx); err != nil {
-		// The members stay where the last fetch put them, and are brought there.
+		// The members are still reconciled with what was fetched last.
 		return errors.Join(err, l.act(ctx, wait))
 	}
+
 	l.opt.At("fetched")
 	head, err := l.repo.Resolve(l.opt.Ref)
 	if err != nil {
 		return err
 	}
+
 	if head != l.state.Commit {
 		if err := l.fold(ctx, head); err != nil {
 			return err
@@ -279,7 +264,7 @@ func (l *Loop) round(ctx context.Context, wait bool) error {
 	return l.act(ctx, wait)
 }
 
-// act brings the members to the state, and the state to what is seen of them.
+// act dispatches the state to the members, and takes in what is observed of them.
 func (l *Loop) act(ctx context.Context, wait bool) error {
 	if err := l.dispatch(); err != nil {
 		return err
@@ -293,8 +278,8 @@ func (l *Loop) act(ctx context.Context, wait bool) error {
 // replayBatch is how many commits of a long history share a transaction.
 const replayBatch = 64
 
-// fold brings the state to head, and keeps it commit by commit. When ctx ends
-// it stops after the one that it is at, and the next run goes on from there.
+// fold folds up to head, and saves the state after every commit. When ctx is done it
+// stops after the current commit, and the next run continues from there.
 func (l *Loop) fold(ctx context.Context, head string) error {
 	commits, err := l.history.Commits(l.state.Commit, head)
 	if errors.Is(err, source.ErrNotAncestor) {
@@ -303,13 +288,14 @@ func (l *Loop) fold(ctx context.Context, head string) error {
 	if err != nil {
 		return err
 	}
+
 	left := len(commits)
 	_, err = l.history.Fold(l.state, commits, func(c *source.Commit, next propagate.State) error {
 		l.opt.At("folded")
 		l.state = next
 		left--
 		if left > 0 && ctx.Err() != nil {
-			ended := fmt.Errorf("%d of %s are not folded yet, the next run goes on after %s: %w", left, plural(len(commits), "commit"), short(c.Hash), ctx.Err())
+			ended := fmt.Errorf("%d of %s are not folded yet, the next run goes on after %s: %w", left, plural(len(commits), "commit"), source.Short(c.Hash), ctx.Err())
 			return errors.Join(ended, l.save())
 		}
 		if left > 0 && left%replayBatch != 0 && len(commits) > replayBatch {
@@ -320,9 +306,11 @@ func (l *Loop) fold(ctx context.Context, head string) error {
 	if err != nil {
 		return err
 	}
-	l.events.at(l.state.Accepted)
-	l.report(Info, "folded %s to %s %q: %s, %s", plural(len(commits), "commit"), short(head), subject(commits),
+
+	l.accepted()
+	l.info("folded %s to %s %q: %s, %s", plural(len(commits), "commit"), source.Short(head), subject(commits),
 		plural(l.state.Bindings.Len(), "binding"), plural(l.state.Works, "work"))
+
 	return nil
 }
 
@@ -335,7 +323,7 @@ func subject(commits []*source.Commit) string {
 
 func (l *Loop) save() error {
 	if l.opt.DryRun {
-		return nil // a commit that was only looked at may still be taken back
+		return nil // a commit of a dry run may still be taken back
 	}
 	if err := l.checkpoint.Save(l.origin, l.state); err != nil {
 		return err
@@ -344,116 +332,125 @@ func (l *Loop) save() error {
 	return nil
 }
 
-// rewritten refuses a branch that does not continue what was folded, until a
-// commit on it says that it may (fold rule 5).
+// rewritten refuses a branch that does not continue the folded history, unless a
+// commit on it allows the rewrite (fold rule 5).
 func (l *Loop) rewritten(head string) error {
 	commits, err := l.history.Commits("", head)
 	if err != nil {
 		return err
 	}
+
 	var all []source.Trailer
 	for _, c := range commits {
 		all = append(all, c.Trailers...)
 	}
+
 	if !slices.Contains(all, source.Trailer{Key: propagate.TrailerAllowRewrite, Value: l.state.Commit}) {
 		return fmt.Errorf("branch %s was rewritten: its history up to %s does not hold %s, the last commit that was folded; the fleet stays as it is. If that is meant, add to a commit message on the branch: %s: %s",
-			l.opt.Ref, short(head), short(l.state.Commit), propagate.TrailerAllowRewrite, l.state.Commit)
+			l.opt.Ref, source.Short(head), source.Short(l.state.Commit), propagate.TrailerAllowRewrite, l.state.Commit)
 	}
 	line, err := l.history.Fold(propagate.State{}, commits, nil)
 	if err != nil {
 		return err
 	}
-	l.state = propagate.Rewrite(l.state, line, propagate.Commit{Hash: head, Trailers: convert(all)})
-	l.report(Info, "folded the rewritten branch to %s", short(head))
+
+	l.state = propagate.Rewrite(l.state, line, propagate.Commit{Hash: head, Trailers: history.Convert(all)})
+	l.info("folded the rewritten branch to %s", source.Short(head))
 	return l.save()
 }
 
-// dispatch tells the dispatcher what changed since it was told last.
+// dispatch passes on to the dispatcher what changed since the last Sync.
 func (l *Loop) dispatch() error {
 	snapshot := l.state.Snapshot
 	if snapshot == nil {
 		return nil
 	}
-	met := l.meet(snapshot)
-	var changed map[string][]propagate.ID
-	if l.dispatched.Snapshot != nil { // otherwise every member is new, and has every key looked at
-		changed = changedKeys(&l.dispatched, &l.state)
+
+	found := l.resolveMembers(snapshot)
+	var changed map[string][]object.ID
+	if l.synced.Snapshot != nil { // otherwise every member is new, and all its keys are examined
+		changed = changedKeys(&l.synced, &l.state)
 	}
-	all := time.Since(l.examined) >= l.opt.Reexamine
-	if len(changed) == 0 && !met && !all && l.dispatched.Accepted == l.state.Accepted {
+	all := l.opt.Clock.Elapsed()-l.examined >= l.opt.Reexamine
+	if len(changed) == 0 && !found && !all && l.synced.Accepted == l.state.Accepted {
 		return nil
 	}
+
 	state := l.state
-	level := newLevel(&state)
-	level.source = sync.OnceValue(func() dispatch.Source { return l.source(state.Accepted) })
-	if err := l.dispatcher.Sync(level, changed, dispatch.SyncOptions{All: all, OnlyKnown: state.Refusal != nil}); err != nil {
+	want := newDesired(&state)
+	want.source = sync.OnceValue(func() member.Source { return l.source(state.Accepted) })
+	if err := l.dispatcher.Sync(want, changed, dispatch.SyncOptions{All: all, OnlyKnown: state.Refusal != nil}); err != nil {
 		return err
 	}
+
 	l.opt.At("synced")
 	if all {
-		l.examined = time.Now()
+		l.examined = l.opt.Clock.Elapsed()
 	}
-	l.dispatched = state
+	l.synced = state
 	return nil
 }
 
-// source is a commit as dispatch tells of it. One that cannot be read has its
-// hash.
-func (l *Loop) source(commit string) dispatch.Source {
+// source returns a commit for dispatch to record; of one that cannot be read it has
+// the hash.
+func (l *Loop) source(commit string) member.Source {
 	c, err := l.repo.Commit(commit)
 	if err != nil {
-		return dispatch.Source{Commit: commit}
+		return member.Source{Commit: commit}
 	}
-	return dispatch.Source{Commit: commit, Subject: c.Subject, When: c.When}
+	return member.Source{Commit: commit, Subject: c.Subject, When: c.When}
 }
 
-// meet finds the members of the clusters that are new or changed, and lets go
-// of those that left. A cluster that cannot be reached keeps no other waiting.
-func (l *Loop) meet(snapshot *propagate.Snapshot) (met bool) {
+// resolveMembers connects to the clusters that are new or changed, and drops those that
+// left. It reports whether it connected to any. A cluster that cannot be reached does
+// not hold up the others.
+func (l *Loop) resolveMembers(snapshot *fleet.Snapshot) (found bool) {
 	refusing := l.refusing()
 	for name, c := range snapshot.Clusters.All() {
 		if known := l.members[name]; known != nil && l.unreached[name] == nil && !refusing[name] && reflect.DeepEqual(known.Spec, c.Spec) {
 			continue
 		}
-		l.met[name] = time.Now()
+
+		l.resolved[name] = l.opt.Clock.Elapsed()
 		m, err := l.opt.Members(c)
 		if err != nil {
-			l.unreached[name] = err
+			l.setUnreached(name, err)
 			l.once(name, fmt.Errorf("%s: %w", name, err))
 			continue
 		}
-		delete(l.unreached, name)
-		l.once(name, nil)
 		if l.opt.DryRun {
-			m = dispatch.DryRun(m)
+			m = dryrun.Wrap(m)
 		}
 		l.dispatcher.Expect(name, types.UID(c.Spec.ID))
 		l.dispatcher.SetMember(name, m)
-		l.members[name], met = c, true
+		l.setReached(name, c)
+		l.once(name, nil)
+		found = true
+	}
+
+	left := func(name string) bool {
+		_, stays := snapshot.Clusters.Get(name)
+		return !stays
 	}
 	for name := range l.members {
-		if _, stays := snapshot.Clusters.Get(name); !stays {
+		if left(name) {
 			l.dispatcher.SetMember(name, nil)
-			delete(l.members, name)
-			delete(l.met, name)
-			l.report(Info, "%s: left the fleet; nothing is sent to it any more, its objects stay", name)
+			delete(l.resolved, name)
+			l.tell(Event{Severity: Info, Cluster: name, Note: "left the fleet; nothing is sent to it any more, its objects stay"})
 		}
 	}
-	for name := range l.unreached {
-		if _, stays := snapshot.Clusters.Get(name); !stays {
-			delete(l.unreached, name)
-		}
-	}
-	return met
+
+	l.forget(left)
+	return found
 }
 
-// changedKeys are the objects that may need work, by cluster. It costs what
-// differs between the states.
-func changedKeys(before, after *propagate.State) map[string][]propagate.ID {
-	keys := map[string]map[propagate.ID]bool{}
-	note := func(cluster string, id propagate.ID) {
+// changedKeys returns the objects that may need work, by cluster. Its cost follows the
+// difference between the states.
+func changedKeys(before, after *propagate.State) map[string][]object.ID {
+	keys := map[string]map[object.ID]bool{}
+	note := func(cluster string, id object.ID) {
 		if keys[cluster] == nil {
-			keys[cluster] = map[propagate.ID]bool{}
+			keys[cluster] = map[object.ID]bool{}
 		}
 		keys[cluster][id] = true
 	}
@@ -467,19 +464,22 @@ func changedKeys(before, after *propagate.State) map[string][]propagate.ID {
 			}
 		}
 	}
-	for d := range ordered.Diff(before.Departed, after.Departed) {
+
+	for d := range ordered.Diff(before.Tombstones, after.Tombstones) {
 		if d.Has {
 			for _, g := range d.After.Clusters {
 				note(g.Cluster, d.After.ID)
 			}
 		}
 	}
-	sorted := map[string][]propagate.ID{}
+
+	sorted := map[string][]object.ID{}
 	for cluster, ids := range keys {
 		for id := range ids {
 			sorted[cluster] = append(sorted[cluster], id)
 		}
 		slices.SortFunc(sorted[cluster], compare)
 	}
+
 	return sorted
 }

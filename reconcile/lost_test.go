@@ -26,7 +26,7 @@ func TestLostObjectRefusesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := w.once()
-	if err == nil || errors.Is(err, reconcile.ErrOwing) || !strings.Contains(err.Error(), blob+" is missing") {
+	if err == nil || errors.Is(err, reconcile.ErrNotConverged) || !strings.Contains(err.Error(), blob+" is missing") {
 		t.Errorf("got %v", err)
 	}
 	if said := w.said(); strings.Contains(said, "refused") {

@@ -13,7 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fairlead/fairlead/dispatch"
+	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/reconcile"
 	"github.com/fairlead/fairlead/source/sourcetest"
 )
@@ -23,7 +23,7 @@ const policyFile = "policies/web.yaml"
 // The main job, end to end, on three members inside the process and on three
 // real API servers.
 func TestMainJob(t *testing.T) {
-	for kind, start := range map[string]func(testing.TB) map[string]*member{"embedded": embeddedMembers, "real": realMembers} {
+	for kind, start := range map[string]func(testing.TB) map[string]*testMember{"embedded": embeddedMembers, "real": realMembers} {
 		t.Run(kind, func(t *testing.T) {
 			members := start(t)
 			mainJob(t, newWorld(t, members))
@@ -149,12 +149,12 @@ func withoutMarks(o *unstructured.Unstructured) *unstructured.Unstructured {
 	o = o.DeepCopy()
 	o.SetResourceVersion("")
 	labels, annotations := o.GetLabels(), o.GetAnnotations()
-	delete(labels, dispatch.LabelManaged)
+	delete(labels, object.LabelManaged)
 	maps.DeleteFunc(annotations, func(key, _ string) bool { return strings.HasPrefix(key, "fairlead.dev/") })
 	o.SetLabels(labels)
 	o.SetAnnotations(annotations)
 	managers := o.GetManagedFields()
-	o.SetManagedFields(slices.DeleteFunc(managers, func(m metaManagedFields) bool { return m.Manager == dispatch.Manager }))
+	o.SetManagedFields(slices.DeleteFunc(managers, func(m metaManagedFields) bool { return m.Manager == object.Manager }))
 	return o
 }
 
@@ -167,13 +167,13 @@ func foreignObjects(t *testing.T, w *world) {
 	policy := "apiVersion: policy.karmada.io/v1alpha1\nkind: PropagationPolicy\nmetadata: {name: theirs, namespace: shop}\nspec:\n  resourceSelectors: [{apiVersion: v1, kind: ConfigMap, name: theirs}]\n"
 	w.repo.Commit("theirs", map[string]string{"apps/theirs.yaml": template, "policies/theirs.yaml": policy})
 	w.said()
-	if err := w.once(); !errors.Is(err, reconcile.ErrOwing) {
+	if err := w.once(); !errors.Is(err, reconcile.ErrNotConverged) {
 		t.Fatalf("an object that is not ours: %v", err)
 	}
 	if said := w.said(); !strings.Contains(said, "us-1") || !strings.Contains(said, "not ours") || strings.Count(said, "not ours") != 1 {
 		t.Errorf("the conflict is told as\n%s", said)
 	}
-	if got := w.get("us-1", configMaps, "shop", "theirs"); got.GetLabels()[dispatch.LabelManaged] != "" || value(got, "owner") != "kubectl" {
+	if got := w.get("us-1", configMaps, "shop", "theirs"); got.GetLabels()[object.LabelManaged] != "" || value(got, "owner") != "kubectl" {
 		t.Errorf("Abort touched it: %s", asJSON(t, got.Object))
 	}
 	if w.get("eu-1", configMaps, "shop", "theirs") == nil {
@@ -182,7 +182,7 @@ func foreignObjects(t *testing.T, w *world) {
 	w.repo.Commit("take it over", map[string]string{"policies/theirs.yaml": policy + "  conflictResolution: Overwrite\n"})
 	w.settle()
 	got := w.get("us-1", configMaps, "shop", "theirs")
-	if value(got, "owner") != "fleet" || value(got, "extra") != "" || got.GetLabels()[dispatch.LabelManaged] != "true" {
+	if value(got, "owner") != "fleet" || value(got, "extra") != "" || got.GetLabels()[object.LabelManaged] != "true" {
 		t.Errorf("Overwrite left %s", asJSON(t, got.Object))
 	}
 	w.writes()
@@ -202,7 +202,7 @@ func memberDown(t *testing.T, w *world) {
 	w.repo.Commit("notice", map[string]string{"apps/notice/notice.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, labels: {team: shop}}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: notice, namespace: shop}\ndata: {text: closed}\n"})
 	w.said()
 	w.timeout = 5 * time.Second
-	if err := w.once(); !errors.Is(err, reconcile.ErrOwing) {
+	if err := w.once(); !errors.Is(err, reconcile.ErrNotConverged) {
 		t.Fatalf("a member is down: %v", err)
 	}
 	said := w.said()

@@ -23,8 +23,9 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/fairlead/fairlead/dispatch"
-	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/dispatch/push"
+	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/reconcile"
 )
 
@@ -143,7 +144,7 @@ func measuredChild(text string) int {
 type measuredLoop struct {
 	opt      measuredOptions
 	loop     *reconcile.Loop
-	contexts *dispatch.Contexts
+	contexts *push.Contexts
 
 	mu       sync.Mutex
 	requests map[string]int
@@ -172,18 +173,19 @@ func (c *measuredLoop) obey(order string) (err error) {
 	ctx := context.Background()
 	switch verb, arg, _ := strings.Cut(order, " "); verb {
 	case "open":
-		if c.contexts, err = dispatch.LoadContexts(c.opt.Kubeconfig); err != nil {
+		if c.contexts, err = push.LoadContexts(c.opt.Kubeconfig); err != nil {
 			return err
 		}
 		c.loop, err = reconcile.Open(ctx, reconcile.Options{
 			Repo: c.opt.Repo, Ref: "main", Path: ".", StateDir: c.opt.State, Watch: c.opt.Watch, Timeout: 10 * time.Minute,
-			Report: func(reconcile.Line) {}, Members: c.member,
+			Report: func(reconcile.Event) {}, Members: c.member,
 		})
 		return err
 	case "once":
 		return c.loop.Once(ctx)
 	case "round":
-		return c.loop.Round(ctx)
+		_, err := c.loop.Round(ctx)
+		return err
 	case "run":
 		lasting, err := time.ParseDuration(arg)
 		if err != nil {
@@ -207,7 +209,7 @@ func (c *measuredLoop) renders() int {
 	return c.loop.Renders()
 }
 
-func (c *measuredLoop) member(cluster *propagate.Cluster) (dispatch.Member, error) {
+func (c *measuredLoop) member(cluster *fleet.Cluster) (member.Member, error) {
 	config, err := c.contexts.For(cluster.Name)
 	if err != nil {
 		return nil, err
@@ -229,7 +231,7 @@ func (c *measuredLoop) member(cluster *propagate.Cluster) (dispatch.Member, erro
 			return next.RoundTrip(r)
 		})
 	})
-	return dispatch.Push(config)
+	return push.New(config, push.Options{})
 }
 
 func (c *measuredLoop) taken() map[string]int {
@@ -270,7 +272,7 @@ const mib = 1 << 20
 func kubeconfig(b *testing.B, configs map[string]*rest.Config) string {
 	b.Helper()
 	file := filepath.Join(b.TempDir(), "members.yaml")
-	if err := dispatch.WriteContexts(file, configs); err != nil {
+	if err := push.WriteContexts(file, configs); err != nil {
 		b.Fatal(err)
 	}
 	return file

@@ -8,9 +8,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/fairlead/fairlead/dispatch"
-	"github.com/fairlead/fairlead/propagate"
-	"github.com/fairlead/fairlead/reconcile"
+	"github.com/fairlead/fairlead/dispatch/push"
+	"github.com/fairlead/fairlead/look/history"
+	"github.com/fairlead/fairlead/look/status"
+	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/source"
 )
 
@@ -87,23 +88,23 @@ spec:
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, err := reconcile.NewHistory(repo, ".").At(w.repo.Head())
+	state, err := history.New(repo, ".").At(w.repo.Head())
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader, err := dispatch.NewReader(w.members["eu-1"].config)
+	reader, err := push.NewReader(w.members["eu-1"].config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sights, err := reconcile.Survey(t.Context(), &state, "eu-1", reader)
+	sights, err := status.Inspect(t.Context(), &state, "eu-1", reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	shop := propagate.ID{Kind: "Namespace", Name: "shop"}
-	if cells := reconcile.Cells(&state, map[string]reconcile.Answer{"eu-1": {Sights: sights}}); cells[shop] != nil {
+	shop := object.ID{Kind: "Namespace", Name: "shop"}
+	if cells := status.Cells(&state, map[string]status.Answer{"eu-1": {Observations: sights}}); cells[shop] != nil {
 		t.Errorf("status says %+v", cells[shop]["eu-1"])
 	}
-	differs, err := reconcile.Drifted(t.Context(), &state, "eu-1", reader, func(propagate.ID) bool { return true })
+	differs, err := status.Drift(t.Context(), &state, "eu-1", reader, func(object.ID) bool { return true })
 	if err != nil || len(differs) != 0 {
 		t.Errorf("diff says %+v, %v", differs, err)
 	}

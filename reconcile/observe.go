@@ -11,41 +11,43 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/fairlead/fairlead/dispatch"
+	"github.com/fairlead/fairlead/dispatch/member"
 	"github.com/fairlead/fairlead/propagate"
 )
 
 const (
-	// lookTime is how long a member has to answer when it is looked at.
-	lookTime = 10 * time.Second
-	// looks is how many requests look at members at once.
-	looks = 32
+	// observeTimeout is how long a member has to answer when it is observed.
+	observeTimeout = 10 * time.Second
+	// observers is how many requests to observe members run at once.
+	observers = 32
 )
 
-// observe takes in what can be seen of the members, under the gate Failover
-// or while an eviction is under way; otherwise nothing is asked. The members
-// are asked in the background, so that a silent one holds no commit up: a
-// round takes in what was found since the last.
+// observe takes in what is observed of the members, under the gate Failover or during
+// an eviction; otherwise it sends no requests. Members are observed in the background,
+// so that a silent one does not hold up commits: a round takes in what was found since
+// the last one.
 func (l *Loop) observe(ctx context.Context, wait bool) error {
 	if !l.state.Watched() {
-		l.looking = nil
+		l.observing = nil
 		return nil
 	}
-	if l.looking == nil {
-		l.looking = l.look(ctx)
+
+	if l.observing == nil {
+		l.observing = l.startObserving(ctx)
 	}
-	var found sighting
+	var found observation
 	select {
-	case found = <-l.looking:
+	case found = <-l.observing:
 	default:
 		if !wait {
 			return nil
 		}
-		found = <-l.looking
+		found = <-l.observing
 	}
-	l.looking = nil
+
+	l.observing = nil
 	next := propagate.Observe(l.state, propagate.Observations{
-		At:     l.moments.now(),
+		At:     l.moment(),
 		Ready:  l.steady(found.ready),
 		Health: found.health,
 		Gone:   l.confirmed(),
@@ -53,25 +55,26 @@ func (l *Loop) observe(ctx context.Context, wait bool) error {
 	if next.Seen == l.state.Seen && len(changedKeys(&l.state, &next)) == 0 {
 		return nil
 	}
+
 	l.state = next
 	return l.save()
 }
 
-// sighting is what one look at the members found.
-type sighting struct {
+// observation is what was observed of the members at one time.
+type observation struct {
 	ready  map[string]metav1.ConditionStatus
 	health map[propagate.Place]propagate.Health
 }
 
-// look asks every member whether it is ready, and about the works whose
-// health decides something.
-func (l *Loop) look(ctx context.Context) <-chan sighting {
+// startObserving reads the readiness of every member, and the health of the works on
+// which something depends.
+func (l *Loop) startObserving(ctx context.Context) <-chan observation {
 	state := l.state
-	found := sighting{map[string]metav1.ConditionStatus{}, map[propagate.Place]propagate.Health{}}
+	found := observation{map[string]metav1.ConditionStatus{}, map[propagate.Place]propagate.Health{}}
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	slots := make(chan struct{}, looks)
-	ask := func(cluster string, question func(context.Context, dispatch.Observer)) {
+	slots := make(chan struct{}, observers)
+	ask := func(cluster string, question func(context.Context, member.Observer)) {
 		o := l.dispatcher.Observer(cluster)
 		if o == nil {
 			return
@@ -79,29 +82,30 @@ func (l *Loop) look(ctx context.Context) <-chan sighting {
 		all.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			ctx, cancel := context.WithTimeout(ctx, lookTime)
+			ctx, cancel := context.WithTimeout(ctx, observeTimeout)
 			defer cancel()
 			question(ctx, o)
 		})
 	}
 	for cluster := range state.Snapshot.Clusters.All() {
-		ask(cluster, func(ctx context.Context, o dispatch.Observer) {
+		ask(cluster, func(ctx context.Context, o member.Observer) {
 			ready, err := o.Ready(ctx)
 			mu.Lock()
 			defer mu.Unlock()
 			found.ready[cluster] = condition(ready, err)
 		})
 	}
+
 	for _, p := range state.Watches() {
-		// What has not got its content yet says nothing about it.
+		// The health of an object without its new content says nothing about that.
 		mu.Lock()
 		found.health[p] = propagate.UnknownHealth
 		mu.Unlock()
-		ref, ok := standing(&state, p)
+		ref, ok := refOf(&state, p)
 		if !ok || !l.dispatcher.Acknowledged(p.Cluster, p.ID) {
 			continue
 		}
-		ask(p.Cluster, func(ctx context.Context, o dispatch.Observer) {
+		ask(p.Cluster, func(ctx context.Context, o member.Observer) {
 			object, err := o.Read(ctx, ref)
 			mu.Lock()
 			defer mu.Unlock()
@@ -110,40 +114,44 @@ func (l *Loop) look(ctx context.Context) <-chan sighting {
 			}
 		})
 	}
-	done := make(chan sighting, 1)
+
+	done := make(chan observation, 1)
 	go func() {
 		all.Wait()
 		done <- found
 	}()
+
 	return done
 }
 
-// standing is where a work stands that was released to its cluster.
-func standing(s *propagate.State, p propagate.Place) (dispatch.Ref, bool) {
+// refOf returns the reference of a work that was released to its cluster.
+func refOf(s *propagate.State, p propagate.Place) (member.Ref, bool) {
 	w := s.Bindings.At(p.Key()).Work(p.Cluster)
 	if w == nil || w.Released == nil {
-		return dispatch.Ref{}, false
+		return member.Ref{}, false
 	}
 	gv, err := schema.ParseGroupVersion(w.Released.APIVersion)
-	return dispatch.Ref{GroupVersionKind: gv.WithKind(p.Kind), Namespace: p.Namespace, Name: p.Name}, err == nil
+	return member.Ref{GroupVersionKind: gv.WithKind(p.Kind), Namespace: p.Namespace, Name: p.Name}, err == nil
 }
 
 func condition(ready bool, err error) metav1.ConditionStatus {
 	switch {
-	case errors.Is(err, context.Canceled):
-		return ""
+	case errors.Is(err, context.Canceled), errors.Is(err, member.Throttled):
+		return "" // it was not queried: its readiness is unchanged
 	case err != nil:
 		return metav1.ConditionUnknown
 	case ready:
 		return metav1.ConditionTrue
 	}
+
 	return metav1.ConditionFalse
 }
 
-// steady are the clusters that have been as they are for long enough: one
-// that comes and goes is believed neither way. The first look is believed.
+// steady returns the readiness of the clusters for which it has not changed for long
+// enough, so that a flapping cluster has no effect. A first observation of Ready counts
+// at once.
 func (l *Loop) steady(ready map[string]metav1.ConditionStatus) map[string]metav1.ConditionStatus {
-	now, believed := l.opt.Elapsed(), map[string]metav1.ConditionStatus{}
+	now, believed := l.opt.Clock.Elapsed(), map[string]metav1.ConditionStatus{}
 	for cluster, status := range ready {
 		if status == "" {
 			continue
@@ -151,22 +159,17 @@ func (l *Loop) steady(ready map[string]metav1.ConditionStatus) map[string]metav1
 		was, seen := l.ready[cluster]
 		if !seen || was.status != status {
 			was = readiness{status, now}
-			l.ready[cluster] = was
+			l.setReady(cluster, was)
 		}
 		if !seen && status == metav1.ConditionTrue || now-was.since >= l.opt.Steady {
 			believed[cluster] = status
 		}
 	}
+
 	return believed
 }
 
-// readiness is how a cluster was seen, and since when, as Elapsed counts.
-type readiness struct {
-	status metav1.ConditionStatus
-	since  time.Duration
-}
-
-// confirmed are the objects that others wait for, and that are gone.
+// confirmed returns the objects that are gone, of those that others wait for.
 func (l *Loop) confirmed() (gone []propagate.Place) {
 	for _, p := range l.state.Leaving() {
 		if l.dispatcher.Gone(p.Cluster, p.ID) {

@@ -14,7 +14,10 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/fairlead/fairlead/dispatch"
-	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/dispatch/push"
+	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/reconcile"
 	"github.com/fairlead/fairlead/source/sourcetest"
 )
@@ -50,12 +53,12 @@ func TestRefusedHeadStillOwes(t *testing.T) {
 	w.settle()
 	w.silent("us-1")
 	w.repo.Commit("two", map[string]string{"web.yaml": configMap("web", "2")})
-	if err := w.once(); !errors.Is(err, reconcile.ErrOwing) {
+	if err := w.once(); !errors.Is(err, reconcile.ErrNotConverged) {
 		t.Fatalf("a member that is away: %v", err)
 	}
 	w.back("us-1")
 	w.repo.Commit("three, broken", map[string]string{"web.yaml": configMap("web", "3"), "broken.yaml": "broken: [\n"})
-	if err := w.once(); !errors.Is(err, reconcile.ErrOwing) {
+	if err := w.once(); !errors.Is(err, reconcile.ErrNotConverged) {
 		t.Fatalf("a refused head: %v", err)
 	}
 	for _, name := range names {
@@ -75,7 +78,7 @@ func TestWhatAMemberMissedIsNotReplayed(t *testing.T) {
 	w.silent("us-1")
 	for _, c := range []struct{ message, content string }{{"removed", sourcetest.Delete}, {"back", configMap("web", "2")}} {
 		w.repo.Commit(c.message, map[string]string{"web.yaml": c.content})
-		if err := w.once(); !errors.Is(err, reconcile.ErrOwing) {
+		if err := w.once(); !errors.Is(err, reconcile.ErrNotConverged) {
 			t.Fatalf("%s: %v", c.message, err)
 		}
 	}
@@ -102,7 +105,7 @@ func TestRevisionIsOfTheContent(t *testing.T) {
 	w.settle()
 	w.wantWrites("ap-1 PATCH /api/v1/namespaces/default/configmaps/more", "eu-1 PATCH /api/v1/namespaces/default/configmaps/more", "us-1 PATCH /api/v1/namespaces/default/configmaps/more")
 	for name, want := range map[string]string{"web": first, "more": second} {
-		if got := w.get("eu-1", configMaps, "default", name).GetAnnotations()[dispatch.AnnotationRevision]; got != want {
+		if got := w.get("eu-1", configMaps, "default", name).GetAnnotations()[object.AnnotationRevision]; got != want {
 			t.Errorf("%s bears %s, want %s", name, got, want)
 		}
 	}
@@ -189,12 +192,12 @@ func TestRotatedCredentials(t *testing.T) {
 	accepted.Store("old")
 	opt := w.options()
 	opt.Backoff = dispatch.Backoff{Base: 10 * time.Millisecond, Max: 300 * time.Millisecond}
-	opt.Members = func(c *propagate.Cluster) (dispatch.Member, error) {
+	opt.Members = func(c *fleet.Cluster) (member.Member, error) {
 		config := w.members[c.Name].counted()
 		if c.Name == "us-1" {
 			config = guarded(config, token.Load().(string), &accepted)
 		}
-		return dispatch.Push(config)
+		return push.New(config, push.Options{})
 	}
 	end := w.running(opt)
 	defer end()

@@ -8,12 +8,13 @@ import (
 	"errors"
 	"time"
 
-	"github.com/fairlead/fairlead/dispatch"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/dispatch/pull"
 	"github.com/fairlead/fairlead/source"
 )
 
-// Publish is a repository as dispatch publishes to its branches.
-func Publish(to *source.Branches) dispatch.Branches { return branches{to} }
+// Publish returns the branches of a repository for dispatch to publish to.
+func Publish(to *source.Branches) pull.Branches { return branches{to} }
 
 type branches struct{ *source.Branches }
 
@@ -22,7 +23,7 @@ func (b branches) Head(ctx context.Context, branch string) (string, error) {
 	return head, reasoned(err)
 }
 
-func (b branches) Files(ctx context.Context, branch, commit string) (dispatch.Files, error) {
+func (b branches) Files(ctx context.Context, branch, commit string) (pull.Files, error) {
 	tree, err := b.Tree(ctx, branch, commit)
 	if err != nil {
 		return nil, reasoned(err)
@@ -32,9 +33,9 @@ func (b branches) Files(ctx context.Context, branch, commit string) (dispatch.Fi
 
 func (branches) Hash(content []byte) string { return source.BlobHash(content) }
 
-// Commit makes the same commit of the same change whoever makes it, so its
-// date is the source's.
-func (b branches) Commit(ctx context.Context, c dispatch.BranchCommit) (string, error) {
+// Commit creates the same commit for the same change on every machine, so its date is
+// that of the source commit.
+func (b branches) Commit(ctx context.Context, c pull.BranchCommit) (string, error) {
 	head, err := b.Branches.Commit(ctx, c.On, source.Edit{
 		Branch: c.Branch, Files: c.Files, Message: c.Message,
 		Author: "fairlead", Mail: "noreply@fairlead.dev", When: cmp.Or(c.When, time.Unix(0, 0)).UTC(),
@@ -42,15 +43,16 @@ func (b branches) Commit(ctx context.Context, c dispatch.BranchCommit) (string, 
 	return head, reasoned(err)
 }
 
-// reasoned is an error as dispatch understands it.
+// reasoned returns an error with the reason that dispatch acts on.
 func reasoned(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, source.ErrBranchMoved):
-		return &dispatch.Error{Reason: dispatch.Conflict, Err: err}
+		return &member.Error{Reason: member.Conflict, Err: err}
 	case errors.Is(err, source.ErrDenied):
-		return &dispatch.Error{Reason: dispatch.Forbidden, Err: err}
+		return &member.Error{Reason: member.Forbidden, Err: err}
 	}
-	return &dispatch.Error{Reason: dispatch.Unreachable, Err: err}
+
+	return &member.Error{Reason: member.Unreachable, Err: err}
 }

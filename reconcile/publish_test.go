@@ -23,6 +23,10 @@ import (
 	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/dispatch/dispatchtest"
 	"github.com/fairlead/fairlead/dispatch/embedded"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/dispatch/pull"
+	"github.com/fairlead/fairlead/dispatch/push"
+	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/reconcile"
 	"github.com/fairlead/fairlead/source"
 	"github.com/fairlead/fairlead/source/sourcetest"
@@ -38,7 +42,7 @@ type deploy struct {
 
 // counting counts what is asked of a repository, and lets a test in between.
 type counting struct {
-	dispatch.Branches
+	pull.Branches
 
 	mu     sync.Mutex
 	asked  map[string]int // by "head", "files", "commit"
@@ -78,7 +82,7 @@ func (c *counting) Head(ctx context.Context, branch string) (string, error) {
 	return c.Branches.Head(ctx, branch)
 }
 
-func (c *counting) Commit(ctx context.Context, commit dispatch.BranchCommit) (string, error) {
+func (c *counting) Commit(ctx context.Context, commit pull.BranchCommit) (string, error) {
 	if err := c.note("commit", commit.Branch); err != nil {
 		return "", err
 	}
@@ -107,8 +111,8 @@ func (d *deploy) in(args ...string) string {
 	return d.git.GitIn(d.bare, "", args...)
 }
 
-func (d *deploy) member(cluster string) dispatch.Member {
-	return dispatch.Branch(d, "fairlead/"+cluster)
+func (d *deploy) member(cluster string) member.Member {
+	return pull.Branch(d, "fairlead/"+cluster)
 }
 
 // show is a file of a cluster, "" when it is not there.
@@ -155,7 +159,7 @@ func TestBranchFiles(t *testing.T) {
 	dispatchtest.RunFiles(t, func(t *testing.T) dispatchtest.Files {
 		d := newDeploy(t)
 		return dispatchtest.Files{
-			Open:   func() dispatch.Member { return d.member("eu-1") },
+			Open:   func() member.Member { return d.member("eu-1") },
 			Read:   func() map[string]string { return d.files("eu-1") },
 			Put:    func(path, content string) { d.theirs("eu-1", map[string]string{path: content}) },
 			Writes: func() int { return len(strings.Fields(d.in("rev-list", "--all"))) },
@@ -168,7 +172,7 @@ type levelOf map[string][]dispatchtest.Work
 
 func (w levelOf) of(commit, subject string) *dispatchtest.Level {
 	fleet := dispatchtest.Fleet(dispatchtest.Works(w))
-	fleet.Of = dispatch.Source{Commit: strings.Repeat(commit, 40)[:40], Subject: subject, When: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)}
+	fleet.Of = member.Source{Commit: strings.Repeat(commit, 40)[:40], Subject: subject, When: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)}
 	return fleet
 }
 
@@ -230,7 +234,7 @@ func (p *publishing) told(op string) (notes []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, e := range p.events {
-		if e.Op == op {
+		if string(e.Op) == op {
 			notes = append(notes, e.Cluster+": "+e.Note)
 		}
 	}
@@ -456,7 +460,7 @@ func TestEditedByHand(t *testing.T) {
 	if got := p.show("eu-1", "shop/configmap_c.yaml"); !strings.Contains(got, "mine") {
 		t.Errorf("c is\n%s", got)
 	}
-	if told := strings.Join(p.told("warn"), "\n"); !strings.Contains(told, "ConfigMap shop/c stays in ") || !strings.Contains(told, ": somebody took our marks out of its file") {
+	if told := strings.Join(p.told("warn"), "\n"); !strings.Contains(told, "ConfigMap shop/c stays in ") || !strings.Contains(told, ": our marks were removed from its file") {
 		t.Errorf("told: %s", told)
 	}
 }
@@ -505,7 +509,7 @@ func TestBranchGone(t *testing.T) {
 func TestPublishedElsewhere(t *testing.T) {
 	p := newPublishing(t)
 	fleet := levelOf{"eu-1": {note("a", "red"), note("b", "red")}}.of("1", "")
-	p.d.SetMember("eu-1", dispatch.Directory(t.TempDir()))
+	p.d.SetMember("eu-1", pull.Directory(t.TempDir()))
 	p.must(fleet)
 	p.begin("eu-1")
 	p.must(fleet)
@@ -519,9 +523,9 @@ func TestPublishedElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	push := func() {
+	pushs := func() {
 		p.begin()
-		m, err := dispatch.Push(s.Config())
+		m, err := push.New(s.Config(), push.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -530,7 +534,7 @@ func TestPublishedElsewhere(t *testing.T) {
 	us := func(v string) *dispatchtest.Level {
 		return levelOf{"us-1": {note("a", v), note("b", "red")}}.of("1", v)
 	}
-	push()
+	pushs()
 	p.must(us("red"))
 	p.begin("us-1")
 	p.must(us("red"))
@@ -542,16 +546,16 @@ func TestPublishedElsewhere(t *testing.T) {
 	if got := p.files("us-1"); len(got) != 2 || !strings.Contains(got["shop/configmap_a.yaml"], "blue") {
 		t.Errorf("files %q", got)
 	}
-	push()
+	pushs()
 	p.must(us("green"))
 	for _, name := range []string{"a", "b"} {
-		m, err := dispatch.Push(s.Config())
+		m, err := push.New(s.Config(), push.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := map[string]string{"a": "green", "b": "red"}[name]
-		found, err := m.Get(context.Background(), dispatch.Ref{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: "shop", Name: name})
-		if err != nil || found == nil || found.Annotations[dispatch.AnnotationDigest] != dispatchtest.Digest(note(name, want).Object).String() {
+		found, err := m.Get(context.Background(), member.Ref{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: "shop", Name: name})
+		if err != nil || found == nil || found.Annotations[object.AnnotationDigest] != dispatchtest.Digest(note(name, want).Object).String() {
 			t.Errorf("%s is %v, %v", name, found, err)
 		}
 	}
@@ -574,7 +578,7 @@ func TestRefusedPush(t *testing.T) {
 	p := newPublishing(t, "eu-1", "us-1")
 	p.interfere(func(what, branch string) error {
 		if what == "commit" && branch == "fairlead/eu-1" {
-			return &dispatch.Error{Reason: dispatch.Forbidden, Err: errors.New("fairlead/eu-1 is protected")}
+			return &member.Error{Reason: member.Forbidden, Err: errors.New("fairlead/eu-1 is protected")}
 		}
 		return nil
 	})
@@ -597,7 +601,7 @@ func TestRefusedPush(t *testing.T) {
 	// A server that is away is asked less and less often.
 	p.interfere(func(what, _ string) error {
 		if what == "commit" {
-			return &dispatch.Error{Reason: dispatch.Unreachable, Err: errors.New("no route")}
+			return &member.Error{Reason: member.Unreachable, Err: errors.New("no route")}
 		}
 		return nil
 	})

@@ -10,7 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/fairlead/fairlead/dispatch"
+	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/reconcile"
 )
 
@@ -68,7 +68,7 @@ spec:
 		}
 		return looks >= 2
 	})
-	if motd := w.get("eu-1", configMaps, "shop", "motd"); motd.GetLabels()[dispatch.LabelManaged] != "" {
+	if motd := w.get("eu-1", configMaps, "shop", "motd"); motd.GetLabels()[object.LabelManaged] != "" {
 		t.Error("it was adopted")
 	}
 	for _, name := range []string{"ap-1", "us-1"} {
@@ -85,7 +85,7 @@ spec:
 	}
 	eventually(t, "it is made", func() bool {
 		motd := w.get("eu-1", configMaps, "shop", "motd")
-		return motd != nil && motd.GetLabels()[dispatch.LabelManaged] == "true"
+		return motd != nil && motd.GetLabels()[object.LabelManaged] == "true"
 	})
 }
 

@@ -19,7 +19,7 @@ func TestFreshMembersWaitForAGoodHead(t *testing.T) {
 	w.repo.Commit("broken", map[string]string{"broken.yaml": "broken: [\n"})
 	l := w.open()
 	defer l.Close()
-	if err := l.Once(context.Background()); !errors.Is(err, reconcile.ErrOwing) {
+	if err := l.Once(context.Background()); !errors.Is(err, reconcile.ErrNotConverged) {
 		t.Fatalf("a refused head: %v", err)
 	}
 	w.wantWrites()

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead/fairlead/look/history"
 	"github.com/fairlead/fairlead/propagate"
-	"github.com/fairlead/fairlead/reconcile"
 	"github.com/fairlead/fairlead/source"
 )
 
@@ -51,7 +51,7 @@ func replay(b *testing.B, templates int) (perSecond float64, cold time.Duration,
 	if err != nil {
 		b.Fatal(err)
 	}
-	history := reconcile.NewHistory(repo, ".")
+	history := history.New(repo, ".")
 	commits, err := history.Commits("", "main")
 	if err != nil {
 		b.Fatal(err)

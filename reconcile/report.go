@@ -10,53 +10,80 @@ import (
 	"strings"
 
 	"github.com/fairlead/fairlead/dispatch"
-	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/eventlog"
+	"github.com/fairlead/fairlead/look/history"
+	"github.com/fairlead/fairlead/object"
 )
 
-func (l *Loop) report(level Level, format string, args ...any) {
-	l.opt.Report(Line{Level: level, Text: fmt.Sprintf(format, args...)})
+// tell records an event and reports it.
+func (l *Loop) tell(e Event) {
+	l.events.Add(e.record())
+	l.opt.Report(e)
 }
 
-// once reports a failure under a key when it is new, and says when it is over.
-// The same problem in the same words is not told twice.
+func (l *Loop) info(format string, args ...any) {
+	l.tell(Event{Severity: Info, Note: fmt.Sprintf(format, args...)})
+}
+
+func (l *Loop) warn(err error) { l.tell(Event{Type: eventlog.Failed, Err: err}) }
+
+// once warns of a failure under a key, unless the same text was the last one under
+// that key.
 func (l *Loop) once(key string, err error) {
 	text := ""
 	if err != nil {
 		text = err.Error()
 	}
-	if l.isNew(key, text) && text != "" {
-		l.report(Warn, "%s", text)
+	if l.isNew(key, text) && err != nil {
+		l.warn(err)
 	}
 }
 
-// isNew notes what is reported under a key, and says whether it differs from
-// what was. Dispatch reports from many goroutines.
+// isNew stores a text under a key, and reports whether it differs from the one before.
+// Dispatch calls it from many goroutines.
 func (l *Loop) isNew(key, text string) bool {
 	l.telling.Lock()
 	defer l.telling.Unlock()
 	if l.reported[key] == text {
 		return false
 	}
+
 	l.reported[key] = text
 	if text == "" {
 		delete(l.reported, key)
 	}
+
 	return true
 }
 
-// keepEvents records from here on what is reported.
-func (l *Loop) keepEvents() {
+// openRecord starts the record of events.
+func (l *Loop) openRecord() {
 	if l.opt.DryRun {
-		return // nothing of it is done
+		return // nothing is really done
 	}
-	l.events = newEventLog(l.opt.StateDir, l.opt.Now, l.opt.Report)
-	l.events.at(l.state.Accepted)
-	l.opt.Report = l.events.report
+	// A failure to write the record is reported, but not recorded.
+	l.events = eventlog.NewWriter(l.opt.StateDir, l.opt.Clock.Now, func(err error) { l.opt.Report(Event{Err: err}) })
+	l.accepted()
 }
 
-// refusal tells why the head contributes nothing.
+// accepted stores the accepted commit for other goroutines.
+func (l *Loop) accepted() {
+	l.events.At(l.state.Accepted)
+	l.telling.Lock()
+	defer l.telling.Unlock()
+	l.at = l.state.Accepted
+}
+
+func (l *Loop) commit() string {
+	l.telling.Lock()
+	defer l.telling.Unlock()
+	return l.at
+}
+
+// refusal reports why the head is refused or awaits confirmation.
 func (l *Loop) refusal() {
-	l.events.at(l.state.Accepted)
+	l.accepted()
 	r := l.state.Refusal
 	if r == nil {
 		l.once("refusal", nil)
@@ -65,44 +92,29 @@ func (l *Loop) refusal() {
 	if !l.isNew("refusal", r.Commit) {
 		return
 	}
-	what := Refused
+
+	verdict := eventlog.Refused
 	if r.Guard != nil {
-		what = HeldBack
+		verdict = eventlog.AwaitingConfirmation
 	}
-	for _, line := range RefusalLines(&l.state) {
-		l.opt.Report(Line{Level: Warn, Text: line, What: what, Note: line, Commit: r.Commit})
+	for _, line := range history.RefusalLines(&l.state) {
+		l.tell(Event{Type: verdict, Note: line, Commit: r.Commit})
 	}
 }
 
-// frozen tells what is broken, and what runs instead.
+// frozen reports which units are broken, and what runs instead.
 func (l *Loop) frozen() {
 	told := map[string]bool{}
 	for _, f := range l.state.Broken() {
 		key := "frozen/" + f.String()
 		if told[key] = true; l.isNew(key, f.String()) {
-			l.report(Warn, "%s", f)
+			l.tell(Event{Type: eventlog.Failed, Note: f.String()})
 		}
 	}
+
 	l.telling.Lock()
 	defer l.telling.Unlock()
 	maps.DeleteFunc(l.reported, func(key, _ string) bool { return strings.HasPrefix(key, "frozen/") && !told[key] })
-}
-
-// RefusalLines say, one per reason, why a state's head is refused or held.
-func RefusalLines(s *propagate.State) []string {
-	r := s.Refusal
-	if r == nil {
-		return nil
-	}
-	var lines []string
-	for _, p := range r.Problems {
-		verdict := "refused: "
-		if r.Guard != nil {
-			verdict = "" // the guard's own problems say that it is held
-		}
-		lines = append(lines, fmt.Sprintf("commit %s is %s%s", short(r.Commit), verdict, p.Error()))
-	}
-	return append(lines, fmt.Sprintf("the fleet stays as of %s", cmp.Or(short(s.Accepted), "before the first commit")))
 }
 
 // outcomes reports what the members do not have yet.
@@ -112,70 +124,60 @@ func (l *Loop) outcomes() {
 	}
 }
 
-// outcomeKey tells outcomes from the other things that are reported once.
-func outcomeKey(cluster string, id propagate.ID) string { return "outcome/" + cluster + "/" + id.Key() }
+// outcomeKey returns the key of an outcome for isNew.
+func outcomeKey(cluster string, id object.ID) string { return "outcome/" + cluster + "/" + id.Key() }
 
 func (l *Loop) outcome(o dispatch.Outcome) {
 	if o.Err == nil {
 		return
 	}
-	text := o.Err.Error()
-	if o.Waiting > 0 {
-		text = fmt.Sprintf("%s (%s waiting)", text, plural(o.Waiting, "object"))
+	e := Event{Type: eventlog.Failed, Cluster: o.Cluster, Object: o.ID, Err: o.Err, Waiting: o.Waiting}
+	if l.isNew(outcomeKey(o.Cluster, o.ID), e.String()) {
+		l.tell(e)
 	}
-	key := outcomeKey(o.Cluster, o.ID)
-	if !l.isNew(key, text) {
-		return
-	}
-	l.opt.Report(Line{Level: Warn, Cluster: o.Cluster, Object: o.ID, Text: text, What: Failed, Note: cause(o.Err, text)})
 }
 
-// cause is a failure without the object and the cluster that it is about.
-func cause(err error, text string) string {
-	var failure *dispatch.Error
-	if !errors.As(err, &failure) {
-		return text
-	}
-	return failure.Op + ": " + failure.Err.Error()
-}
-
-// acted passes on what dispatch does. Failures are told by outcomes, once; an
-// act that goes well ends them, and one that comes again is told again.
-func (l *Loop) acted(e dispatch.Event) {
-	if watching := strings.HasPrefix(e.Op, "watch "); watching && e.Err != nil {
-		// A member that is away is told by its outcome, and watched when it is back.
-		if errors.Is(e.Err, dispatch.Forbidden) || errors.Is(e.Err, dispatch.NotServed) {
-			l.once(e.Op+" on "+e.Cluster, fmt.Errorf("%s: cannot %s, so what is changed by hand is not noticed: %w", e.Cluster, e.Op, e.Err))
+// dispatched reports what dispatch does. Failures are reported once, by outcomes; a
+// successful act ends them, so that one that recurs is reported again.
+func (l *Loop) dispatched(e dispatch.Event) {
+	switch e.Op {
+	case dispatch.OpWatch:
+		// A member that does not answer is reported by its outcome, and watched later.
+		if errors.Is(e.Err, member.Forbidden) || errors.Is(e.Err, member.NotServed) {
+			l.once("watch "+e.Kind+" on "+e.Cluster, fmt.Errorf("%s: cannot watch %s, so drift is not noticed: %w", e.Cluster, e.Kind, e.Err))
 		}
+	case dispatch.OpRelist:
+		if e.Err != nil {
+			l.once("relist on "+e.Cluster, fmt.Errorf("%s: cannot list what it holds, so drift is not noticed: %w", e.Cluster, e.Err))
+		}
+	case dispatch.OpPublish:
+		l.tell(Event{Severity: Info, Cluster: e.Cluster, Note: "published as " + e.Note})
+	case dispatch.OpWarn:
+		l.tell(Event{Type: eventlog.Noted, Cluster: e.Cluster, Note: e.Note})
+	default:
+		l.acted(e)
+	}
+}
+
+// acted reports an act on an object.
+func (l *Loop) acted(e dispatch.Event) {
+	if e.ID == (object.ID{}) {
 		return
 	}
-	switch {
-	case e.Op == "look" && e.Err != nil:
-		l.once("look on "+e.Cluster, fmt.Errorf("%s: it cannot be looked at, so what is changed by hand there is not noticed: %w", e.Cluster, e.Err))
-		return
-	case e.Op == "publish":
-		l.opt.Report(Line{Level: Info, Cluster: e.Cluster, Text: fmt.Sprintf("%s: published as %s", e.Cluster, e.Note), What: Noted, Note: "published as " + e.Note})
-		return
-	case e.Op == "warn" && e.Cluster == "":
-		l.opt.Report(Line{Level: Warn, Text: e.Note})
-		return
-	case e.Op == "warn":
-		l.opt.Report(Line{Level: Warn, Cluster: e.Cluster, Text: fmt.Sprintf("%s: %s", e.Cluster, e.Note), What: Noted, Note: e.Note})
-		return
-	case e.Err != nil || e.ID == (propagate.ID{}):
+
+	act := Act{Verb: e.Op, Object: e.ID, Cluster: e.Cluster, Commit: l.commit(), Err: e.Err}
+	l.note(act)
+	if e.Err != nil {
 		return
 	}
+
 	l.isNew(outcomeKey(e.Cluster, e.ID), "")
-	l.isNew(outcomeKey(e.Cluster, propagate.ID{}), "")
-	text := fmt.Sprintf("%s: %s %s", e.Cluster, e.Op, e.ID)
+	l.isNew(outcomeKey(e.Cluster, object.ID{}), "")
+	severity := Detail
 	if e.Note != "" {
-		text += ": " + e.Note
+		severity = Info
 	}
-	level := Act
-	if e.Note != "" {
-		level = Info
-	}
-	l.opt.Report(Line{Level: level, Cluster: e.Cluster, Object: e.ID, Text: text, What: acts[e.Op], Note: e.Note})
+	l.tell(Event{Severity: severity, Type: recorded[e.Op], Act: &act, Cluster: e.Cluster, Object: e.ID, Note: e.Note})
 }
 
 // plural reads "1 commit" or "2 commits".
@@ -186,4 +188,4 @@ func plural(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-func compare(a, b propagate.ID) int { return cmp.Compare(a.Key(), b.Key()) }
+func compare(a, b object.ID) int { return cmp.Compare(a.Key(), b.Key()) }

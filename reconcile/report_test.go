@@ -8,18 +8,18 @@ import (
 	"testing"
 
 	"github.com/fairlead/fairlead/dispatch"
-	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/object"
 )
 
 // The same problem in the same words is told once; when an act went well and
 // it comes again, it is told again.
 func TestAProblemIsToldOnce(t *testing.T) {
 	var told []string
-	l := &Loop{reported: map[string]string{}, opt: Options{Report: func(line Line) { told = append(told, line.Text) }}}
+	l := &Loop{reported: map[string]string{}, opt: Options{Report: func(e Event) { told = append(told, e.String()) }}}
 	down := dispatch.Outcome{Cluster: "eu-1", Err: errors.New("eu-1: no answer"), Waiting: 3}
 	l.outcome(down)
 	l.outcome(down)
-	l.acted(dispatch.Event{Cluster: "eu-1", ID: propagate.ID{Kind: "ConfigMap", Name: "web"}, Op: "apply"})
+	l.dispatched(dispatch.Event{Cluster: "eu-1", ID: object.ID{Kind: "ConfigMap", Name: "web"}, Op: dispatch.OpApply})
 	l.outcome(down)
 	want := []string{"eu-1: no answer (3 objects waiting)", "eu-1: apply ConfigMap web", "eu-1: no answer (3 objects waiting)"}
 	if !slices.Equal(told, want) {

@@ -12,8 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead/fairlead/dispatch"
-	"github.com/fairlead/fairlead/propagate"
-	"github.com/fairlead/fairlead/reconcile"
+	"github.com/fairlead/fairlead/look/history"
+	"github.com/fairlead/fairlead/object"
+	"github.com/fairlead/fairlead/reconcile/checkpoint"
 	"github.com/fairlead/fairlead/source"
 	"github.com/fairlead/fairlead/source/sourcetest"
 )
@@ -72,32 +73,32 @@ func acknowledged(b *testing.B, dir, state string) int64 {
 	if err != nil {
 		b.Fatal(err)
 	}
-	folded, err := reconcile.NewHistory(repo, ".").At(head)
+	folded, err := history.New(repo, ".").At(head)
 	if err != nil || folded.Refusal != nil {
 		b.Fatal(err, folded.Refusal)
 	}
 	if folded.Works != restartTemplates*restartClusters {
 		b.Fatalf("%d works", folded.Works)
 	}
-	checkpoint, _, err := reconcile.OpenCheckpoint(state)
+	cp, _, err := checkpoint.Open(state)
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := checkpoint.Save(reconcile.Origin{Repo: dir, Ref: "main", Path: "."}, folded); err != nil {
+	if err := cp.Save(checkpoint.Origin{Repo: dir, Ref: "main", Path: "."}, folded); err != nil {
 		b.Fatal(err)
 	}
 	for cluster := range folded.Snapshot.Clusters.All() {
-		entries := map[propagate.ID]*dispatch.Entry{}
+		entries := map[object.ID]*dispatch.Entry{}
 		for binding := range folded.Bindings.Values() {
 			w := binding.Work(cluster)
 			uid := types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", len(entries)))
 			entries[binding.ID] = &dispatch.Entry{APIVersion: w.Want.APIVersion, UID: uid, Digest: w.Want.Digest, Fields: 1 << 60}
 		}
-		if err := checkpoint.Inventory().Save(map[string]map[propagate.ID]*dispatch.Entry{cluster: entries}); err != nil {
+		if err := cp.Inventory().Save(map[string]map[object.ID]*dispatch.Entry{cluster: entries}); err != nil {
 			b.Fatal(err)
 		}
 	}
-	if err := checkpoint.Close(); err != nil {
+	if err := cp.Close(); err != nil {
 		b.Fatal(err)
 	}
 	info, err := os.Stat(filepath.Join(state, "checkpoint.db"))

@@ -18,7 +18,9 @@ import (
 
 	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/dispatch/embedded"
-	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/dispatch/push"
+	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/reconcile"
 	"github.com/fairlead/fairlead/source/sourcetest"
 )
@@ -146,14 +148,14 @@ func newHoleWorld(b *testing.B) *holeWorld {
 	w.repo.Commit("begin", fleetFiles(configs, holeTemplates, "0"))
 	var err error
 	w.loop, err = reconcile.Open(context.Background(), reconcile.Options{
-		Repo: w.repo.Dir, Ref: "main", Path: ".", StateDir: b.TempDir(), Report: func(reconcile.Line) {},
+		Repo: w.repo.Dir, Ref: "main", Path: ".", StateDir: b.TempDir(), Report: func(reconcile.Event) {},
 		Backoff: dispatch.Backoff{Base: 10 * time.Millisecond, Max: 100 * time.Millisecond},
-		Members: func(c *propagate.Cluster) (dispatch.Member, error) {
+		Members: func(c *fleet.Cluster) (member.Member, error) {
 			config := rest.CopyConfig(configs[c.Name])
 			config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 				return roundTripper(func(r *http.Request) (*http.Response, error) { return w.roundTrip(c.Name, next, r) })
 			})
-			return dispatch.Push(config)
+			return push.New(config, push.Options{})
 		},
 	})
 	if err != nil {
@@ -208,7 +210,7 @@ func (w *holeWorld) commit() (ms []float64) {
 	clear(w.answers)
 	w.mu.Unlock()
 	began := time.Now()
-	if err := w.loop.Round(context.Background()); err != nil {
+	if _, err := w.loop.Round(context.Background()); err != nil {
 		w.b.Fatal(err)
 	}
 	w.mu.Lock()

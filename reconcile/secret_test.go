@@ -13,8 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead/fairlead/dispatch"
-	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/dispatch/pull"
+	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/reconcile"
 	"github.com/fairlead/fairlead/source"
 )
@@ -39,11 +40,11 @@ func TestSecretsStayOutOfStateAndLines(t *testing.T) {
 		files["clusters/"+name+".yaml"] = "apiVersion: cluster.karmada.io/v1alpha1\nkind: Cluster\nmetadata: {name: " + name + "}\nspec: {syncMode: Push}\n"
 	}
 	w.repo.Commit("secrets", files)
-	if err := w.once(); err != nil && !errors.Is(err, reconcile.ErrOwing) {
+	if err := w.once(); err != nil && !errors.Is(err, reconcile.ErrNotConverged) {
 		t.Fatal(err)
 	}
 	w.repo.Commit("broken", map[string]string{"broken.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: x}\nstringData: {key: [" + canary + "}\n"})
-	if err := w.once(); !errors.Is(err, reconcile.ErrOwing) {
+	if err := w.once(); !errors.Is(err, reconcile.ErrNotConverged) {
 		t.Fatal(err)
 	}
 	if events, err := os.ReadFile(filepath.Join(w.state, "events.jsonl")); err != nil || !bytes.Contains(events, []byte(`"applied"`)) || !bytes.Contains(events, []byte("broken.yaml:3")) {
@@ -90,12 +91,12 @@ func TestSecretsOfBranches(t *testing.T) {
 	publish := func(address string) (said string, err error) {
 		opt := w.options()
 		opt.Timeout = 2 * time.Second
-		opt.Members = func(c *propagate.Cluster) (dispatch.Member, error) {
+		opt.Members = func(c *fleet.Cluster) (member.Member, error) {
 			to, err := source.OpenBranches(strings.Replace(address, "://", "://ada:"+password+"@", 1), source.Auth{})
 			if err != nil {
 				return nil, err
 			}
-			return dispatch.Branch(reconcile.Publish(to), "fairlead/"+c.Name), nil
+			return pull.Branch(reconcile.Publish(to), "fairlead/"+c.Name), nil
 		}
 		l, err := reconcile.Open(context.Background(), opt)
 		if err != nil {
@@ -132,7 +133,7 @@ func TestSecretsOfBranches(t *testing.T) {
 		s.URL + "/nothing.git":          "publish on eu-1: ",
 		"http://127.0.0.1:1/deploy.git": "reach on eu-1: http://127.0.0.1:1/deploy.git: ",
 	} {
-		if said, err := publish(address); !errors.Is(err, reconcile.ErrOwing) || !strings.Contains(said, want) {
+		if said, err := publish(address); !errors.Is(err, reconcile.ErrNotConverged) || !strings.Contains(said, want) {
 			t.Errorf("%s: %v: said\n%s", address, err, said)
 		}
 	}

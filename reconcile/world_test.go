@@ -18,20 +18,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/dispatch/embedded"
-	"github.com/fairlead/fairlead/dispatch/kubetest"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/dispatch/push"
 	"github.com/fairlead/fairlead/examples"
-	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/reconcile"
 	"github.com/fairlead/fairlead/source/sourcetest"
+	"github.com/fairlead/fairlead/testenv/kubetest"
 )
 
 // world is a fleet repository, its members, and a loop between them.
 type world struct {
 	t       *testing.T
 	repo    *sourcetest.Repo
-	members map[string]*member
+	members map[string]*testMember
 	state   string // directory of the checkpoint
 	timeout time.Duration
 
@@ -39,8 +40,8 @@ type world struct {
 	lines []string
 }
 
-// member is a cluster that can be taken down and brought back.
-type member struct {
+// testMember is a cluster that can be taken down and brought back.
+type testMember struct {
 	name     string
 	config   *rest.Config
 	down, up func()
@@ -52,7 +53,7 @@ type member struct {
 
 var names = []string{"ap-1", "eu-1", "us-1"}
 
-func newWorld(t *testing.T, members map[string]*member) *world {
+func newWorld(t *testing.T, members map[string]*testMember) *world {
 	t.Helper()
 	w := &world{t: t, repo: sourcetest.New(t), members: members, state: t.TempDir(), timeout: time.Minute}
 	for _, m := range members {
@@ -61,16 +62,16 @@ func newWorld(t *testing.T, members map[string]*member) *world {
 	return w
 }
 
-func embeddedMembers(t testing.TB) map[string]*member {
+func embeddedMembers(t testing.TB) map[string]*testMember {
 	t.Helper()
-	members := map[string]*member{}
+	members := map[string]*testMember{}
 	for _, name := range names {
 		s, err := embedded.Start(embedded.Options{Name: name})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(s.Close)
-		members[name] = &member{name: name, config: s.Config(), down: func() { s.Partition(true) }, up: func() { s.Partition(false) }, seen: func() []string {
+		members[name] = &testMember{name: name, config: s.Config(), down: func() { s.Partition(true) }, up: func() { s.Partition(false) }, seen: func() []string {
 			var all []string
 			for _, r := range s.Requests() {
 				all = append(all, r.Method+" "+r.Path)
@@ -81,11 +82,11 @@ func embeddedMembers(t testing.TB) map[string]*member {
 	return members
 }
 
-func realMembers(t testing.TB) map[string]*member {
+func realMembers(t testing.TB) map[string]*testMember {
 	t.Helper()
-	members := map[string]*member{}
+	members := map[string]*testMember{}
 	for i, s := range kubetest.Start(t, len(names)) {
-		members[names[i]] = &member{name: names[i], config: s.Config(), down: func() { s.Stop(t) }, up: func() { s.Restart(t) }}
+		members[names[i]] = &testMember{name: names[i], config: s.Config(), down: func() { s.Stop(t) }, up: func() { s.Restart(t) }}
 	}
 	return members
 }
@@ -122,17 +123,17 @@ func (w *world) open() *reconcile.Loop {
 func (w *world) options() reconcile.Options {
 	return reconcile.Options{
 		Repo: w.repo.Dir, Ref: "main", Path: ".", StateDir: w.state, Interval: 50 * time.Millisecond, Timeout: w.timeout,
-		Members: func(c *propagate.Cluster) (dispatch.Member, error) {
+		Members: func(c *fleet.Cluster) (member.Member, error) {
 			m := w.members[c.Name]
 			if m == nil {
 				return nil, fmt.Errorf("no context %q", c.Name)
 			}
-			return dispatch.Push(m.counted())
+			return push.New(m.counted(), push.Options{})
 		},
-		Report: func(line reconcile.Line) {
+		Report: func(e reconcile.Event) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			w.lines = append(w.lines, line.Text)
+			w.lines = append(w.lines, e.String())
 		},
 	}
 }
@@ -180,7 +181,7 @@ func (w *world) writes() []string {
 	return all
 }
 
-func (m *member) counted() *rest.Config {
+func (m *testMember) counted() *rest.Config {
 	config := rest.CopyConfig(m.config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -197,7 +198,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func (m *member) taken() []string {
+func (m *testMember) taken() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	taken := m.requests
@@ -205,7 +206,7 @@ func (m *member) taken() []string {
 	return taken
 }
 
-func (m *member) reset() { m.taken() }
+func (m *testMember) reset() { m.taken() }
 
 var (
 	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
@@ -216,7 +217,7 @@ var (
 // get reads an object of a member, nil when it is not there.
 func (w *world) get(cluster string, resource schema.GroupVersionResource, namespace, name string) *unstructured.Unstructured {
 	w.t.Helper()
-	objects, err := dispatch.Live(context.Background(), w.members[cluster].config, resource, namespace)
+	objects, err := push.Live(context.Background(), w.members[cluster].config, resource, namespace)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -17,39 +17,40 @@ import (
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/fleet"
 )
 
 // document is one object of a file.
 type document struct {
 	object map[string]any
-	origin propagate.Origin
-	// lines are computed when they are needed: of our own kinds, and to say
-	// where a mistake is.
+	origin fleet.Origin
+	// lines maps field paths to lines. It is computed on demand: for our own
+	// kinds, and to give a mistake its line.
 	lines func() map[string]int
 }
 
-// at is where the field at path stands, or the nearest part of the path that
-// has a line.
-func (d *document) at(path string) propagate.Origin {
+// at is the position of the field at path, or of its nearest ancestor with a
+// known line.
+func (d *document) at(path string) fleet.Origin {
 	lines := d.lines()
 	for path != "" {
 		if line := lines[path]; line != 0 {
-			return propagate.Origin{File: d.origin.File, Line: line}
+			return fleet.Origin{File: d.origin.File, Line: line}
 		}
 		path = path[:max(strings.LastIndexAny(path, ".["), 0)]
 	}
 	return d.origin
 }
 
-func (d *document) problem(path, format string, args ...any) propagate.Problem {
-	return propagate.Problem{Origin: d.at(path), Message: fmt.Sprintf(format, args...)}
+func (d *document) problem(path, format string, args ...any) fleet.Problem {
+	return fleet.Problem{Origin: d.at(path), Message: fmt.Sprintf(format, args...)}
 }
 
-// maxFile is the largest manifest that is read.
+// maxFile is the size limit of a manifest in bytes.
 const maxFile = 4 << 20
 
-// checkText refuses what is no text, or not the text that it stands for.
+// checkText refuses files that are not UTF-8 text, or only a pointer to
+// content.
 func checkText(b []byte) error {
 	switch {
 	case len(b) > maxFile:
@@ -61,30 +62,34 @@ func checkText(b []byte) error {
 	case bytes.HasPrefix(b, []byte("version https://git-lfs.github.com/spec/")):
 		return errors.New("LFS pointer, not content")
 	}
+
 	return nil
 }
 
 var byteOrderMark = []byte{0xef, 0xbb, 0xbf}
 
-// parseFile reads the documents of a manifest. It gives either documents or
-// problems: a file that is half right is wrong.
-func parseFile(file string, b []byte) ([]*document, []propagate.Problem) {
+// parseFile reads the documents of a manifest. It returns either documents or
+// problems: one mistake makes the whole file invalid.
+func parseFile(file string, b []byte) ([]*document, []fleet.Problem) {
 	if err := checkText(b); err != nil {
-		return nil, []propagate.Problem{problem(file, 0, err.Error())}
+		return nil, []fleet.Problem{problem(file, 0, err.Error())}
 	}
+
 	var docs []*document
-	var problems []propagate.Problem
+	var problems []fleet.Problem
 	for _, part := range split(b, strings.HasSuffix(file, ".json")) {
 		found, wrong := part.parse(file)
 		docs, problems = append(docs, found...), append(problems, wrong...)
 	}
+
 	if len(problems) > 0 {
 		return nil, problems
 	}
+
 	return docs, nil
 }
 
-// part is the text of one document, and the line it begins on.
+// part is the text of one document, and the line it starts on.
 type part struct {
 	text  []byte
 	first int
@@ -97,6 +102,7 @@ func split(b []byte, isJSON bool) []part {
 	if isJSON {
 		return []part{{b, 1, true}}
 	}
+
 	var parts []part
 	start, first, line := 0, 1, 0
 	for at := 0; at < len(b); {
@@ -104,25 +110,28 @@ func split(b []byte, isJSON bool) []part {
 		if i := bytes.IndexByte(b[at:], '\n'); i >= 0 {
 			end = at + i + 1
 		}
+
 		line++
 		if text := bytes.TrimRight(b[at:end], " \t\r\n"); bytes.HasPrefix(text, []byte("---")) && (len(text) == 3 || text[3] == ' ' || text[3] == '\t') {
 			parts = append(parts, part{b[start:at], first, false})
-			// What follows the marker on its line is content, or a comment.
+			// The rest of the marker's line is content, or a comment.
 			start, first = at+3, line
 		} else if string(text) == "..." {
 			parts = append(parts, part{b[start:at], first, false})
 			start, first = end, line+1
 		}
+
 		at = end
 	}
+
 	return append(parts, part{b[start:], first, false})
 }
 
-// tagged finds what may be a YAML tag. Most files have not even its sign, and
-// need no second look: this expression would be an eighth of a first render.
+// tagged finds candidates for a YAML tag. Most files do not even contain a "!"
+// and skip it: this expression would take an eighth of a first render.
 var tagged = regexp.MustCompile(`(?m)(^|[\s\[{,])!`)
 
-func (p part) parse(file string) ([]*document, []propagate.Problem) {
+func (p part) parse(file string) ([]*document, []fleet.Problem) {
 	var raw []byte
 	var err error
 	switch {
@@ -133,43 +142,50 @@ func (p part) parse(file string) ([]*document, []propagate.Problem) {
 	default:
 		raw, err = yaml.YAMLToJSONStrict(p.text)
 	}
+
 	if err != nil {
 		return nil, p.faults(file, err)
 	}
-	if wrong := p.behind(file); len(wrong) > 0 {
+	if wrong := p.checkTrailing(file); len(wrong) > 0 {
 		return nil, wrong
 	}
+
 	if bytes.IndexByte(p.text, '!') >= 0 && tagged.Match(p.text) {
 		if wrong := p.checkTags(file); len(wrong) > 0 {
 			return nil, wrong
 		}
 	}
+
 	var value any
 	strict, err := kjson.UnmarshalStrict(raw, &value, kjson.DisallowDuplicateFields)
 	if err != nil {
-		return nil, []propagate.Problem{problem(file, p.lineAt(err), cause(err))}
+		return nil, []fleet.Problem{problem(file, p.lineAt(err), cause(err))}
 	}
-	var wrong []propagate.Problem
+
+	var wrong []fleet.Problem
 	for _, err := range strict {
 		wrong = append(wrong, problem(file, p.first, err.Error()))
 	}
+
 	if wrong != nil || value == nil {
 		return nil, wrong
 	}
+
 	lines := p.lazyLines()
 	first := p.first + p.leading()
-	origin := propagate.Origin{File: file, Line: first}
+	origin := fleet.Origin{File: file, Line: first}
 	switch value := value.(type) {
 	case map[string]any:
 		return flatten(&document{value, origin, lines})
 	case []any:
-		// What tools export is often an array of objects: a List without a name.
-		return (&document{nil, origin, lines}).each(value, "", "the array")
+		// Tools often export an array of objects: a List without a kind.
+		return (&document{nil, origin, lines}).flattenItems(value, "", "the array")
 	}
-	return nil, []propagate.Problem{problem(file, first, "document is no object but "+kindOf(value))}
+
+	return nil, []fleet.Problem{problem(file, first, fmt.Sprintf("document is %s, must be an object", kindOf(value)))}
 }
 
-// blank is whether there is nothing but space and comments.
+// blank reports whether the part has nothing but whitespace and comments.
 func (p part) blank() bool {
 	for line := range bytes.Lines(p.text) {
 		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
@@ -179,20 +195,23 @@ func (p part) blank() bool {
 	return true
 }
 
-// behind refuses text behind the end of a document. The parser stops there and
-// says nothing, and what somebody wrote would be lost. A document whose first
-// key stands at the beginning of a line cannot end early.
-func (p part) behind(file string) []propagate.Problem {
+// checkTrailing refuses text after the end of a document. The parser stops
+// there without an error, and the text would be lost. A document whose first
+// key starts in the first column cannot end early.
+func (p part) checkTrailing(file string) []fleet.Problem {
 	if p.json {
-		return nil // that parser reads to the end
+		return nil // the JSON parser reads to the end
 	}
+
 	first := p.text
 	for range p.leading() {
 		_, first, _ = bytes.Cut(first, []byte{'\n'})
 	}
+
 	if len(first) == 0 || first[0]|0x20 >= 'a' && first[0]|0x20 <= 'z' {
 		return nil
 	}
+
 	var n yamlv3.Node
 	d := yamlv3.NewDecoder(bytes.NewReader(p.text))
 	err := d.Decode(&n)
@@ -202,12 +221,14 @@ func (p part) behind(file string) []propagate.Problem {
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
+
 	at := p.first + p.leading()
 	if m := yamlFault.FindStringSubmatch(fmt.Sprint(err)); m != nil {
 		at, _ = strconv.Atoi(m[1]) // the line before, counted from 1
 		at += p.first
 	}
-	return []propagate.Problem{problem(file, at, "YAML: text behind the end of the document, which nothing would read")}
+
+	return []fleet.Problem{problem(file, at, "YAML: text after the end of the document would be ignored")}
 }
 
 // leading counts the lines before the first key.
@@ -223,22 +244,25 @@ func (p part) leading() (n int) {
 
 var yamlFault = regexp.MustCompile(`line (\d+): ([^\n]+)`)
 
-// faults gives each complaint of the YAML parser its line in the file.
-func (p part) faults(file string, err error) []propagate.Problem {
+// faults turns each complaint of the YAML parser into a problem with its line
+// in the file.
+func (p part) faults(file string, err error) []fleet.Problem {
 	text := err.Error()
-	var found []propagate.Problem
+	var found []fleet.Problem
 	for _, m := range yamlFault.FindAllStringSubmatch(text, -1) {
 		line, _ := strconv.Atoi(m[1])
 		found = append(found, problem(file, p.first+max(line, 1)-1, "YAML: "+m[2]))
 	}
+
 	if found == nil {
 		text = strings.TrimPrefix(oneLine(text), "error converting YAML to JSON: ")
 		found = append(found, problem(file, p.first+p.leading(), "YAML: "+strings.TrimPrefix(text, "yaml: ")))
 	}
+
 	return found
 }
 
-// lineAt is where JSON is wrong.
+// lineAt is the line of a JSON syntax error.
 func (p part) lineAt(err error) int {
 	isSyntax, offset := kjson.SyntaxErrorOffset(err)
 	if !isSyntax || !p.json {
@@ -247,18 +271,20 @@ func (p part) lineAt(err error) int {
 	return p.first + bytes.Count(p.text[:min(int(offset), len(p.text))], []byte{'\n'})
 }
 
-// node parses again, for lines. It is nil when the other parser saw
-// something this one does not.
+// node parses the text again for line numbers. It is nil if this parser
+// disagrees with the other one.
 func (p part) node() *yamlv3.Node {
 	text := p.text
 	if p.json {
-		// JSON may be indented with tabs, YAML may not.
+		// Tabs may indent JSON, but not YAML.
 		text = bytes.ReplaceAll(text, []byte{'\t'}, []byte{' '})
 	}
+
 	var n yamlv3.Node
 	if err := yamlv3.Unmarshal(text, &n); err != nil || len(n.Content) == 0 {
 		return nil
 	}
+
 	return n.Content[0]
 }
 
@@ -268,16 +294,16 @@ func (p part) lazyLines() func() map[string]int {
 		if lines == nil {
 			lines = map[string]int{}
 			if n := p.node(); n != nil {
-				mark(lines, "", n, p.first-1)
+				recordLines(lines, "", n, p.first-1)
 			}
 		}
 		return lines
 	}
 }
 
-// mark records the line of every field below n: that of its key, or of the
-// item of a list.
-func mark(lines map[string]int, path string, n *yamlv3.Node, offset int) {
+// recordLines records the line of every field below n: that of its key, or of
+// its list item.
+func recordLines(lines map[string]int, path string, n *yamlv3.Node, offset int) {
 	switch n.Kind {
 	case yamlv3.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
@@ -286,24 +312,25 @@ func mark(lines map[string]int, path string, n *yamlv3.Node, offset int) {
 				at = path + "." + at
 			}
 			lines[at] = n.Content[i].Line + offset
-			mark(lines, at, n.Content[i+1], offset)
+			recordLines(lines, at, n.Content[i+1], offset)
 		}
 	case yamlv3.SequenceNode:
 		for i, item := range n.Content {
 			at := path + "[" + strconv.Itoa(i) + "]"
 			lines[at] = item.Line + offset
-			mark(lines, at, item, offset)
+			recordLines(lines, at, item, offset)
 		}
 	}
 }
 
-// checkTags refuses tags that mean nothing to Kubernetes: the parser drops
-// them, and with them what their author meant.
-func (p part) checkTags(file string) (wrong []propagate.Problem) {
+// checkTags refuses tags that Kubernetes does not know: the parser would drop
+// them silently, and their meaning with them.
+func (p part) checkTags(file string) (wrong []fleet.Problem) {
 	n := p.node()
 	if n == nil {
 		return nil
 	}
+
 	var walk func(*yamlv3.Node)
 	walk = func(n *yamlv3.Node) {
 		if strings.HasPrefix(n.Tag, "!") && !strings.HasPrefix(n.Tag, "!!") && n.Tag != "!" {
@@ -313,42 +340,46 @@ func (p part) checkTags(file string) (wrong []propagate.Problem) {
 			walk(c)
 		}
 	}
+
 	walk(n)
 	return wrong
 }
 
-// flatten replaces a list by its items.
-func flatten(d *document) ([]*document, []propagate.Problem) {
+// flatten replaces a List by its items.
+func flatten(d *document) ([]*document, []fleet.Problem) {
 	kind, _ := d.object["kind"].(string)
 	items, has := d.object["items"]
 	if !strings.HasSuffix(kind, "List") || !has {
 		return []*document{d}, nil
 	}
+
 	list, ok := items.([]any)
 	if !ok && items != nil {
-		return nil, []propagate.Problem{d.problem("items", "items of a %s is no list but %s", kind, kindOf(items))}
+		return nil, []fleet.Problem{d.problem("items", "items of a %s is %s, must be a list", kind, kindOf(items))}
 	}
-	return d.each(list, "items", "a "+kind)
+
+	return d.flattenItems(list, "items", "a "+kind)
 }
 
-// each takes the objects of a list that stands at path apart.
-func (d *document) each(list []any, at, of string) ([]*document, []propagate.Problem) {
+// flattenItems turns the items of the list at path at into documents.
+func (d *document) flattenItems(list []any, at, of string) ([]*document, []fleet.Problem) {
 	var docs []*document
-	var problems []propagate.Problem
+	var problems []fleet.Problem
 	for i, item := range list {
 		path := fmt.Sprintf("%s[%d]", at, i)
 		object, ok := item.(map[string]any)
 		if !ok {
-			problems = append(problems, d.problem(path, "%s of %s is no object but %s", path, of, kindOf(item)))
+			problems = append(problems, d.problem(path, "%s of %s is %s, must be an object", path, of, kindOf(item)))
 			continue
 		}
-		found, wrong := flatten(&document{object, d.at(path), func() map[string]int { return below(d.lines(), path+".") }})
+		found, wrong := flatten(&document{object, d.at(path), func() map[string]int { return linesBelow(d.lines(), path+".") }})
 		docs, problems = append(docs, found...), append(problems, wrong...)
 	}
+
 	return docs, problems
 }
 
-func below(lines map[string]int, prefix string) map[string]int {
+func linesBelow(lines map[string]int, prefix string) map[string]int {
 	out := map[string]int{}
 	for path, line := range lines {
 		if rest, ok := strings.CutPrefix(path, prefix); ok {
@@ -371,10 +402,12 @@ func kindOf(v any) string {
 	case map[string]any:
 		return "an object"
 	}
+
 	return "a number"
 }
 
-// encode is an object's JSON, which every object that came from JSON has.
+// encode marshals an object. Every object was decoded from JSON, so it cannot
+// fail.
 func encode(object map[string]any) []byte {
 	b, err := json.Marshal(object)
 	if err != nil {
@@ -383,7 +416,7 @@ func encode(object map[string]any) []byte {
 	return b
 }
 
-// decode is the inverse, with numbers as Kubernetes has them.
+// decode is the inverse of encode. Integers stay int64, as in Kubernetes.
 func decode(b []byte) (map[string]any, error) {
 	var object map[string]any
 	err := kjson.UnmarshalCaseSensitivePreserveInts(b, &object)

@@ -7,31 +7,36 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/fleet"
 )
 
-// freezes is whether a fairlead.yaml narrows errors to their units (fold
+// freezes reports whether fairlead.yaml contains errors to their units (fold
 // rule 3).
 func (u *unit) freezes() bool {
-	return u != nil && slices.ContainsFunc(u.items, func(it *item) bool { return it.settings.Freezes() })
+	return u != nil && slices.ContainsFunc(u.items, func(it *item) bool {
+		s, _ := it.document.Value.(*fleet.Settings)
+		return s.Freezes()
+	})
 }
 
-// Frozen is whether something in the tree is broken, and keeps what it had.
+// Frozen reports whether a broken unit in the tree keeps its last good content.
 func (b *Build) Frozen() bool { return len(b.frozen) > 0 }
 
-// freeze gives broken units what they had before, or refuses the tree for
+// freeze gives broken units their last good content, or refuses the tree for
 // them.
 func (n *next) freeze() {
 	for _, u := range n.broken {
 		if !n.freezes {
 			n.problems = append(n.problems, u.broken...)
 		} else {
-			u.items = n.had(u)
+			u.items = n.lastGood(u)
 		}
 	}
+
 	if n.freezes {
 		return
 	}
+
 	for name := range n.prev.frozen {
 		if !n.done(name) {
 			n.problems = append(n.problems, n.prev.units.At(name).broken...)
@@ -39,16 +44,18 @@ func (n *next) freeze() {
 	}
 }
 
-// had is the last good content of a unit that is broken now.
-func (n *next) had(u *unit) []*item {
+// lastGood is the last good content of a unit that is broken now.
+func (n *next) lastGood(u *unit) []*item {
 	if before := n.prev.units.At(u.path); before != nil && before.root == u.root {
 		return before.items
 	}
+
 	tree := n.earlier[u.path]
 	if tree == nil || stateOf(tree, u.path) == absent || (stateOf(tree, u.path) == directory) != u.root {
 		return nil
 	}
-	before, invalid := render(tree, u.path, u.root)
+
+	before, invalid := render(tree, u.path, u.root, n.kinds)
 	n.problems = append(n.problems, append(before.broken, invalid...)...)
 	return before.items
 }
@@ -59,19 +66,22 @@ func (n *next) used(dir string) (uses []string, known bool) {
 		uses, known = n.prev.layout.uses[dir]
 		return uses, known
 	}
+
 	tree := n.earlier[unparsedFile(dir)]
 	if tree == nil {
 		return nil, false
 	}
+
 	uses, known, wrong := usesOf(tree, dir)
 	return uses, known && wrong == nil
 }
 
-// frozen are the units of the new build that are broken.
+// frozen are the broken units of the new build.
 func (n *next) frozen() map[string]bool {
 	if len(n.broken) == 0 && len(n.prev.frozen) == 0 {
 		return nil
 	}
+
 	frozen := map[string]bool{}
 	for name := range n.prev.frozen {
 		frozen[name] = !n.done(name)
@@ -79,28 +89,31 @@ func (n *next) frozen() map[string]bool {
 	for _, u := range n.broken {
 		frozen[u.path] = true
 	}
+
 	maps.DeleteFunc(frozen, func(_ string, is bool) bool { return !is })
 	return frozen
 }
 
-// frozenAt says which of two places is of a broken unit, whose files may not
-// show any more what it has there.
-func (n *next) frozenAt(places ...propagate.Origin) string {
+// frozenAt says which broken unit one of the places belongs to; "" if none. Its
+// files may no longer show the document there.
+func (n *next) frozenAt(places ...fleet.Origin) string {
 	for _, name := range slices.Sorted(maps.Keys(n.frozen())) {
 		u := n.replaced[name]
 		if u == nil {
 			u = n.prev.units.At(name)
 		}
+
 		for _, it := range u.items {
-			if _, value, _ := it.in(n.prev.Snapshot); value != nil && slices.Contains(places, originOf(value)) {
-				return fmt.Sprintf(", which %s had before it was broken", name)
+			if it.document.Value != nil && slices.Contains(places, it.document.Origin()) {
+				return fmt.Sprintf(" (in %s, before it was broken)", name)
 			}
 		}
 	}
+
 	return ""
 }
 
-// unparsedFiles names the kustomizations that cannot be parsed.
+// unparsedFiles lists the kustomizations that cannot be parsed.
 func (l *layout) unparsedFiles() (files []string) {
 	for _, dir := range slices.Sorted(maps.Keys(l.unparsed)) {
 		files = append(files, unparsedFile(dir))

@@ -20,38 +20,42 @@ import (
 	"github.com/fairlead/fairlead/render"
 )
 
-// A story of what cannot be read: each folder is a commit, with the files that
-// it adds or edits; "-delete" lists those that go, and "-prints" is what comes
-// of it. Whatever a commit leads to is made again from the trees alone.
+// A story with unreadable files: each folder is a commit with the files that it
+// adds or edits; "-delete" lists the deleted ones, and "-prints" is the result.
+// Each result is also reproduced from the trees alone.
 func TestFreezeStories(t *testing.T) {
 	stories, err := filepath.Glob("testdata/freeze/*.txtar")
 	if err != nil || len(stories) == 0 {
 		t.Fatalf("no stories: %v", err)
 	}
+
 	for _, story := range stories {
 		t.Run(strings.TrimSuffix(filepath.Base(story), ".txtar"), func(t *testing.T) {
 			archive, err := txtar.ParseFile(story)
 			if err != nil {
 				t.Fatal(err)
 			}
-			told := &txtar.Archive{Comment: archive.Comment}
+
+			archived := &txtar.Archive{Comment: archive.Comment}
 			line := &line{r: render.New(), trees: map[string]fstest.MapFS{}}
 			for _, c := range folders(archive) {
-				told.Files = append(told.Files, c.files...)
+				archived.Files = append(archived.Files, c.files...)
 				before := line.build
 				b, err := line.next(c.name, c.tree)
 				got := show(b, err)
 				if err == nil {
-					got = line.told(before)
-					line.remade(t)
+					got = line.diff(before)
+					line.restored(t)
 				}
-				told.Files = append(told.Files, txtar.File{Name: c.name + "/-prints", Data: []byte(got)})
+
+				archived.Files = append(archived.Files, txtar.File{Name: c.name + "/-prints", Data: []byte(got)})
 				if !*update && got != c.prints {
 					t.Errorf("%s prints\n%s\nwant\n%s", c.name, got, c.prints)
 				}
 			}
+
 			if *update {
-				if err := os.WriteFile(story, txtar.Format(told), 0o644); err != nil {
+				if err := os.WriteFile(story, txtar.Format(archived), 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -59,11 +63,11 @@ func TestFreezeStories(t *testing.T) {
 	}
 }
 
-// line is a line of commits, read as package reconcile reads it.
+// line is a sequence of commits, rendered the way package reconcile does.
 type line struct {
 	r     *render.Renderer
 	trees map[string]fstest.MapFS
-	build *render.Build // of the last that was accepted
+	build *render.Build // of the last accepted commit
 	state propagate.State
 }
 
@@ -74,19 +78,22 @@ func (l *line) next(commit string, tree fstest.MapFS) (b *render.Build, err erro
 	} else {
 		b, err = l.r.Next(l.build, tree, differ(l.trees[l.state.Accepted], tree))
 	}
+
 	if err != nil {
 		return nil, err
 	}
+
 	next := propagate.Step(l.state, propagate.Commit{Hash: commit, Snapshot: b.Snapshot})
 	if next.Refusal != nil {
 		return nil, next.Refusal.Problems[0]
 	}
+
 	l.build, l.state = b, next
 	return b, nil
 }
 
-// told is what is different, and where what is frozen has its content.
-func (l *line) told(before *render.Build) string {
+// diff describes what changed, and where each frozen unit has its content from.
+func (l *line) diff(before *render.Build) string {
 	var out strings.Builder
 	was := map[string]bool{}
 	if before != nil {
@@ -94,30 +101,35 @@ func (l *line) told(before *render.Build) string {
 			was[row] = true
 		}
 	}
+
 	is := map[string]bool{}
 	for row := range strings.Lines(snapshot(l.build.Snapshot)) {
 		if is[row] = true; !was[row] {
 			fmt.Fprintf(&out, "+ %s", row)
 		}
 	}
+
 	for _, row := range slices.Sorted(maps.Keys(was)) {
 		if !is[row] {
 			fmt.Fprintf(&out, "- %s", row)
 		}
 	}
+
 	for _, name := range slices.Sorted(maps.Keys(l.state.Frozen)) {
 		fmt.Fprintf(&out, "%s as of %q\n", name, l.state.Frozen[name])
 	}
+
 	for u := range l.build.Snapshot.Units.Values() {
 		for _, p := range u.Broken {
 			fmt.Fprintf(&out, "  %s: %s\n", u.Path, p.Error())
 		}
 	}
+
 	return out.String()
 }
 
-// remade makes the last accepted build again of the trees that its state names.
-func (l *line) remade(t fataler) {
+// restored renders the last accepted build again from the trees in its state.
+func (l *line) restored(t fataler) {
 	t.Helper()
 	earlier := map[string]fs.FS{}
 	for name, commit := range l.state.Frozen {
@@ -125,6 +137,7 @@ func (l *line) remade(t fataler) {
 			earlier[name] = l.trees[commit]
 		}
 	}
+
 	tree := l.trees[l.state.Accepted]
 	again, err := render.New().Restore(tree, earlier)
 	if err != nil {
@@ -169,11 +182,14 @@ func folders(archive *txtar.Archive) (all []folder) {
 			default:
 				maps.Copy(now, tree([]txtar.File{{Name: rel, Data: file.Data}}))
 			}
+
 			f.files = append(f.files, file)
 		}
+
 		f.tree = now
 		all = append(all, f)
 	}
+
 	return all
 }
 
@@ -183,16 +199,17 @@ func put(fsys fstest.MapFS, name, content string) {
 	fsys[name] = &fstest.MapFile{Data: []byte(content), Mode: 0o644}
 }
 
-// Whatever breaks, comes and goes: what comes of a commit follows from its
-// tree, the last accepted one and what is frozen there; and when nothing is
-// broken any more, it follows from the tree alone.
+// Whatever breaks, appears and disappears, the result of a commit depends only
+// on its tree, the last accepted one and what is frozen there. Once nothing is
+// broken any more, it depends on the tree alone.
 func TestFrozenFollowsFromGit(t *testing.T) {
 	accepted, refused, frozen, unparsed := 0, 0, 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
 		l := &line{r: render.New(), trees: map[string]fstest.MapFS{}}
 		now := fstest.MapFS{}
-		// Enough that no commit takes the last template.
+		// Enough templates that no commit deletes the last one.
 		put(now, "always.yaml", small)
+
 		for n := range rapid.IntRange(1, 12).Draw(rt, "commits") {
 			now = maps.Clone(now)
 			for range rapid.IntRange(1, 4).Draw(rt, "edits") {
@@ -202,6 +219,7 @@ func TestFrozenFollowsFromGit(t *testing.T) {
 					edit(rt, now)
 				}
 			}
+
 			put(now, "fairlead.yaml", freezing)
 			put(now, "always.yaml", small)
 			b, err := l.next(fmt.Sprint(n), now)
@@ -209,25 +227,29 @@ func TestFrozenFollowsFromGit(t *testing.T) {
 				refused++
 				continue
 			}
+
 			accepted++
-			l.remade(rt)
+			l.restored(rt)
 			unparsed += len(b.Snapshot.Unparsed)
+
 			if frozen += len(l.state.FrozenUnits()); b.Frozen() != (len(l.state.FrozenUnits()) > 0) {
 				rt.Fatalf("%v is frozen, and the build says %v", l.state.Frozen, b.Frozen())
 			}
 			if b.Frozen() {
 				continue
 			}
+
 			whole, err := render.New().Render(now)
 			if err != nil || snapshot(whole.Snapshot) != snapshot(b.Snapshot) {
 				rt.Fatalf("nothing is frozen, and it is\n%s\nnot\n%s", snapshot(b.Snapshot), show(whole, err))
 			}
 		}
 	})
+
 	t.Logf("%d trees accepted, with %d frozen units and %d unparsed kustomizations, %d refused", accepted, frozen, unparsed, refused)
 }
 
-// breakOne makes a file something that nobody can read.
+// breakOne makes a file unreadable.
 func breakOne(rt *rapid.T, fsys fstest.MapFS) {
 	names := slices.Sorted(maps.Keys(fsys))
 	if len(names) == 0 {
@@ -247,9 +269,9 @@ func broken(rt *rapid.T, fsys fstest.MapFS, name string) {
 	}
 }
 
-// With one unit broken the snapshot is that of the tree in which the unit's
-// files are the last good ones, and everything else is as it is now; or the
-// commit is refused, because what the unit is meant to be matters to the rest.
+// With one broken unit the snapshot equals that of a tree with the unit's last
+// good files and everything else as it is now. Otherwise the commit is refused,
+// because the meaning of the unit affects the rest.
 func TestFrozenIsTheLastGoodUnit(t *testing.T) {
 	equal, doubted := 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -257,19 +279,23 @@ func TestFrozenIsTheLastGoodUnit(t *testing.T) {
 		for range rapid.IntRange(3, 14).Draw(rt, "files") {
 			edit(rt, before)
 		}
+
 		put(before, "fairlead.yaml", freezing)
 		first, err := render.New().Render(before)
 		if err != nil || first.Frozen() {
 			rt.Skip("not all is well to begin with")
 		}
+
 		unit, own := first.Own(rapid.IntRange(0, 1000).Draw(rt, "unit"))
 		if len(own) == 0 {
 			rt.Skip("it shares all its files")
 		}
+
 		good := maps.Clone(before)
 		for range rapid.IntRange(0, 3).Draw(rt, "edits") {
 			edit(rt, good)
 		}
+
 		put(good, "fairlead.yaml", freezing)
 		for _, name := range first.Reads(unit) {
 			if f := before[name]; f != nil {
@@ -278,6 +304,7 @@ func TestFrozenIsTheLastGoodUnit(t *testing.T) {
 				delete(good, name)
 			}
 		}
+
 		bad := maps.Clone(good)
 		broken(rt, bad, rapid.SampledFrom(own).Draw(rt, "file"))
 
@@ -286,7 +313,7 @@ func TestFrozenIsTheLastGoodUnit(t *testing.T) {
 		switch {
 		case wantErr != nil || want.Frozen() || !want.Has(unit) || !want.Snapshot.Settings.Freezes():
 			rt.Skip("something else is wrong, or the unit or the settings are left out")
-		case err != nil && (strings.Contains(err.Error(), "cannot be told") || strings.Contains(err.Error(), "what it uses is not known")):
+		case err != nil && (strings.Contains(err.Error(), "cannot tell whether") || strings.Contains(err.Error(), "what it uses is unknown")):
 			doubted++
 		case err != nil:
 			rt.Fatalf("refused: %v", err)
@@ -299,7 +326,9 @@ func TestFrozenIsTheLastGoodUnit(t *testing.T) {
 			}
 		}
 	})
+
 	t.Logf("%d equal, %d in doubt", equal, doubted)
+
 	if equal == 0 {
 		t.Error("no case was tried")
 	}

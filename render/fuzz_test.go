@@ -8,8 +8,8 @@ import (
 	"testing/fstest"
 )
 
-// Whatever stands in a file, rendering ends with a snapshot or with problems
-// that name the file.
+// Whatever a file contains, rendering returns a snapshot, or problems that name
+// the file.
 func FuzzDocuments(f *testing.F) {
 	for _, seed := range []string{
 		"apiVersion: policy.karmada.io/v1alpha1\nkind: PropagationPolicy\nmetadata: {name: a}\nspec:\n  resourceSelectors:\n  - {apiVersion: v1, kind: ConfigMap}\n  placement:\n    clusterAffinity: {clusterNames: [m1]}\n    replicaScheduling: {replicaSchedulingType: Divided, weightPreference: {staticWeightList: [{targetCluster: {}, weight: 1}]}}\n",
@@ -20,6 +20,7 @@ func FuzzDocuments(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
+
 	f.Fuzz(func(t *testing.T, text string) {
 		build, err := New().Render(fstest.MapFS{"file.yaml": {Data: []byte(text)}})
 		var problems Problems
@@ -29,6 +30,7 @@ func FuzzDocuments(f *testing.F) {
 		case err != nil && !errors.As(err, &problems):
 			t.Errorf("no problem of the file: %v", err)
 		}
+
 		for _, p := range problems {
 			if p.File != "file.yaml" {
 				t.Errorf("%q is told of %q", p.Message, p.File)

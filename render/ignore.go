@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// ignoreFiles hold patterns of what is not read, in gitignore's syntax.
-// .sourceignore is Flux's name for it.
+// ignoreFiles list the paths to skip, in gitignore's syntax. .sourceignore is
+// Flux's name.
 var ignoreFiles = []string{".fairleadignore", ".sourceignore"}
 
 // pattern is one line of an ignore file.
 type pattern struct {
-	match   *regexp.Regexp // of a path relative to the file's directory
+	match   *regexp.Regexp // matches a path relative to the file's directory
 	negated bool
 	dirOnly bool
 }
 
-// parseIgnore reads an ignore file. Lines that gitignore does not understand
-// match nothing there, and here.
+// parseIgnore reads an ignore file. As in git, a line that is not a valid
+// pattern matches nothing.
 func parseIgnore(b []byte) (patterns []pattern) {
 	for line := range strings.Lines(string(b)) {
 		line = strings.TrimRight(line, "\r\n")
@@ -30,6 +30,7 @@ func parseIgnore(b []byte) (patterns []pattern) {
 		if line == "" || line[0] == '#' {
 			continue
 		}
+
 		var p pattern
 		line, p.negated = strings.CutPrefix(line, "!")
 		line, p.dirOnly = strings.CutSuffix(line, "/")
@@ -39,11 +40,13 @@ func parseIgnore(b []byte) (patterns []pattern) {
 		if !anchored {
 			line = "**/" + line
 		}
+
 		if re, err := regexp.Compile("^" + globToRegexp(line) + "$"); err == nil {
 			p.match = re
 			patterns = append(patterns, p)
 		}
 	}
+
 	return patterns
 }
 
@@ -84,31 +87,35 @@ func globToRegexp(glob string) string {
 			b.WriteString(regexp.QuoteMeta(string(c)))
 		}
 	}
+
 	return b.String()
 }
 
 // ignores are the patterns of a tree, by the directory of their file.
 type ignores map[string][]pattern
 
-// skips is whether the walk leaves a path out. Its parents are walked, so
-// only the path itself is asked about: what is inside an ignored directory
-// cannot be taken back in.
+// skips reports whether the walk skips a path. It only looks at the path
+// itself, since the walk has come through its parents: as in git, nothing below
+// an ignored directory can be included again.
 func (g ignores) skips(name string, isDir bool) bool {
 	if base := path.Base(name); base[0] == '.' && name != "." {
 		return true
 	}
+
 	skip := false
 	for _, dir := range parents(name) {
 		rel := name
 		if dir != "." {
 			rel = name[len(dir)+1:]
 		}
+
 		for _, p := range g[dir] {
 			if (!p.dirOnly || isDir) && p.match.MatchString(rel) {
 				skip = !p.negated
 			}
 		}
 	}
+
 	return skip
 }
 
@@ -117,11 +124,13 @@ func parents(name string) []string {
 	if name == "." {
 		return nil
 	}
+
 	dirs := []string{"."}
 	for i := range len(name) {
 		if name[i] == '/' {
 			dirs = append(dirs, name[:i])
 		}
 	}
+
 	return dirs
 }

@@ -9,73 +9,64 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	appsv1alpha1 "github.com/fairlead/fairlead/api/apps/v1alpha1"
-	clusterv1alpha1 "github.com/fairlead/fairlead/api/cluster/v1alpha1"
 	configv1alpha1 "github.com/fairlead/fairlead/api/config/v1alpha1"
-	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
-	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/fleet"
 )
 
-// instead says of the kinds of Karmada that are no part of propagation
-// (digest §10.6) what a fleet has in their place. A repository that has them
-// is read all the same: what they would do is lacking, and nothing goes where
-// it should not.
-var instead = map[schema.GroupKind]string{
-	{Group: "policy.karmada.io", Kind: "ClusterTaintPolicy"}:     "taints stand in spec.taints of the Cluster documents",
+// alternatives are what a fleet uses instead of the Karmada kinds that are not
+// part of propagation (digest §10.6). A repository with such documents can
+// still be rendered: their effect is missing, but nothing goes to the wrong
+// place.
+var alternatives = map[schema.GroupKind]string{
+	{Group: "policy.karmada.io", Kind: "ClusterTaintPolicy"}:     "set taints in spec.taints of the Cluster documents",
 	{Group: "policy.karmada.io", Kind: "FederatedResourceQuota"}: "a ResourceQuota can be propagated like any template, with an OverridePolicy for what differs between clusters",
 
-	{Group: "config.karmada.io", Kind: "KarmadaInitConfig"}: "there is no control plane to install",
+	{Group: "config.karmada.io", Kind: "KarmadaInitConfig"}: "fairlead has no control plane to install",
 
 	{Group: "networking.karmada.io", Kind: "MultiClusterIngress"}: "an Ingress can be propagated like any template",
-	{Group: "networking.karmada.io", Kind: "MultiClusterService"}: "a Service can be propagated like any template; joining the clusters' networks is not fairlead's",
+	{Group: "networking.karmada.io", Kind: "MultiClusterService"}: "a Service can be propagated like any template; fairlead does not connect the clusters' networks",
 
 	{Group: "autoscaling.karmada.io", Kind: "FederatedHPA"}:     "a HorizontalPodAutoscaler can be propagated like any template, and keeps the replicas that it sets",
-	{Group: "autoscaling.karmada.io", Kind: "CronFederatedHPA"}: "a commit changes replicas, or a HorizontalPodAutoscaler in each cluster does",
+	{Group: "autoscaling.karmada.io", Kind: "CronFederatedHPA"}: "change replicas by commit, or use a HorizontalPodAutoscaler in each cluster",
 
-	{Group: "remedy.karmada.io", Kind: "Remedy"}:           "a commit takes a cluster out of the placement",
-	{Group: "search.karmada.io", Kind: "ResourceRegistry"}: "there is no cache of what members have",
-	{Group: "operator.karmada.io", Kind: "Karmada"}:        "there is no control plane to install",
+	{Group: "remedy.karmada.io", Kind: "Remedy"}:           "remove the cluster from the placement by commit",
+	{Group: "search.karmada.io", Kind: "ResourceRegistry"}: "fairlead does not cache the objects of its members",
+	{Group: "operator.karmada.io", Kind: "Karmada"}:        "fairlead has no control plane to install",
 }
 
-// steering are the groups whose kinds say what goes where. An unknown one
-// among them is a mistake that must not pass: a policy with a misspelt kind
-// would place nothing.
-var steering = map[string][]string{
-	"apps.karmada.io":    {appsv1alpha1.KindWorkloadRebalancer},
-	"cluster.karmada.io": {clusterv1alpha1.KindCluster},
-	"config.karmada.io":  {configv1alpha1.KindResourceInterpreterCustomization},
-	"policy.karmada.io": {policyv1alpha1.KindPropagationPolicy, policyv1alpha1.KindClusterPropagationPolicy,
-		policyv1alpha1.KindOverridePolicy, policyv1alpha1.KindClusterOverridePolicy},
-}
-
-// sortKarmadas takes the other kinds of Karmada's groups.
-func sortKarmadas(d *document, gv schema.GroupVersion, kind string) (*item, []propagate.Problem) {
+// classifyKarmada handles the remaining kinds of the groups that decide what
+// goes where. An unknown kind in the group of a known one is an error: a policy
+// with a misspelt kind would place nothing.
+func classifyKarmada(d *document, gv schema.GroupVersion, kind string, known fleet.Kinds) (*item, []fleet.Problem) {
 	if gv.Group == workGroup {
-		return notPropagated(d, gv.Group, "Karmada computes it, and so do we")
+		return notPropagated(d, gv.Group, "Karmada computes it, and so does fairlead")
 	}
-	if why, known := instead[schema.GroupKind{Group: gv.Group, Kind: kind}]; known {
-		return withoutEffect(d, gv.Group, why)
+	if why, has := alternatives[schema.GroupKind{Group: gv.Group, Kind: kind}]; has {
+		return noEffect(d, gv.Group, why)
 	}
-	kinds, steers := steering[gv.Group]
+
+	kinds := known.In(gv.Group)
+	steers := len(kinds) > 0
 	switch {
 	case kind == "ResourceInterpreterWebhookConfiguration" && steers:
-		return nil, []propagate.Problem{d.problem("kind", "%s asks a server what a kind wants, but a fleet follows from git alone: "+
-			"let a %s say it, or name this file in .fairleadignore", kind, configv1alpha1.KindResourceInterpreterCustomization)}
+		return nil, []fleet.Problem{d.problem("kind", "%s calls a server, but a fleet depends on git alone: "+
+			"use a %s, or list this file in .fairleadignore", kind, configv1alpha1.KindResourceInterpreterCustomization)}
 	case slices.Contains(kinds, kind):
-		return nil, []propagate.Problem{d.problem("apiVersion", "%s of %s is unknown: its version is v1alpha1", kind, gv)}
+		return nil, []fleet.Problem{d.problem("apiVersion", "%s of %s is unknown; the supported version is %s", kind, gv, known.Version(gv.Group, kind))}
 	case steers:
-		return nil, []propagate.Problem{d.problem("kind", "%s has no kind %s; those that count are %s", gv.Group, kind, strings.Join(kinds, ", "))}
+		return nil, []fleet.Problem{d.problem("kind", "%s has no kind %s; supported kinds: %s", gv.Group, kind, strings.Join(kinds, ", "))}
 	}
-	return withoutEffect(d, gv.Group, "it is no part of propagation")
+
+	return noEffect(d, gv.Group, "it does not take part in propagation")
 }
 
 const workGroup = "work.karmada.io"
 
-// withoutEffect is for a document that its author expects something of.
-func withoutEffect(d *document, group, why string) (*item, []propagate.Problem) {
+// noEffect returns a caution: the author of the document expects an effect.
+func noEffect(d *document, group, why string) (*item, []fleet.Problem) {
 	id := idOf(d, group)
-	return &item{findings: []*propagate.Finding{{
-		Code: propagate.FindingNoEffect, Level: propagate.LevelCaution, Object: id, Origin: d.origin,
+	return &item{findings: []*fleet.Finding{{
+		Code: fleet.FindingNoEffect, Severity: fleet.SeverityCaution, Object: id, Origin: d.origin,
 		Message: fmt.Sprintf("%s has no effect: %s", id, why),
 	}}}, nil
 }

@@ -17,10 +17,10 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/fleet"
 )
 
-// kustomization is one kustomization file, checked before kustomize sees it.
+// kustomization is one kustomization file, validated before kustomize sees it.
 type kustomization struct {
 	dir, file string
 	fields    map[string]any
@@ -28,7 +28,7 @@ type kustomization struct {
 	refs      []ref
 }
 
-// generated counts the ConfigMaps and Secrets that are made here.
+// generated counts the ConfigMaps and Secrets that it generates.
 func (k *kustomization) generated() (n int) {
 	for _, generators := range []string{"configMapGenerator", "secretGenerator"} {
 		listed, _ := k.fields[generators].([]any)
@@ -37,12 +37,12 @@ func (k *kustomization) generated() (n int) {
 	return n
 }
 
-// ref is a field of a kustomization that names something to read.
+// ref is a field of a kustomization that refers to something to read.
 type ref struct {
 	field string // "resources[0]"
 	kind  refKind
 	value string
-	keyed bool         // "key=path": a generator names the file in what it makes
+	keyed bool         // "key=path": the key names the file in a generated object
 	set   func(string) // replaces the value in fields
 }
 
@@ -57,7 +57,8 @@ const (
 	refPlugin                // a file of plugin configurations, or one itself
 )
 
-// kustomizationFile finds a directory's kustomization.
+// kustomizationFile returns the kustomization files of a directory. There
+// should be at most one.
 func kustomizationFile(fsys fs.FS, dir string) (found []string) {
 	for _, name := range konfig.RecognizedKustomizationFileNames() {
 		if s := stateOf(fsys, path.Join(dir, name)); s != absent && s != directory {
@@ -71,46 +72,53 @@ func isKustomizationFile(name string) bool {
 	return slices.Contains(konfig.RecognizedKustomizationFileNames(), path.Base(name))
 }
 
-// readKustomization reads a directory's kustomization, one of the files that
-// were found there. file is "" when there is none.
-func readKustomization(dir string, found []string, content func(string) ([]byte, error)) (k *kustomization, file string, wrong []propagate.Problem) {
+// readKustomization reads a directory's kustomization; found are its
+// kustomization files. file is "" if there is none.
+func readKustomization(dir string, found []string, content func(string) ([]byte, error)) (k *kustomization, file string, wrong []fleet.Problem) {
 	if len(found) == 0 {
 		return nil, "", nil
 	}
+
 	file = path.Join(dir, found[0])
 	if len(found) > 1 {
-		return nil, file, []propagate.Problem{problem(file, 1, fmt.Sprintf("%s is there too; a directory has one kustomization", found[1]))}
+		return nil, file, []fleet.Problem{problem(file, 1, fmt.Sprintf("%s exists too; a directory can have only one kustomization file", found[1]))}
 	}
+
 	b, err := content(file)
 	if err != nil {
-		return nil, file, []propagate.Problem{problem(file, 0, cause(err))}
+		return nil, file, []fleet.Problem{problem(file, 0, cause(err))}
 	}
+
 	k, wrong = parseKustomization(dir, found[0], b)
 	return k, file, wrong
 }
 
-// parseKustomization decodes one file as kustomize would, whose field names
-// ignore case, but refuses fields that are given twice.
-func parseKustomization(dir, file string, b []byte) (*kustomization, []propagate.Problem) {
+// parseKustomization decodes a file as kustomize would, whose field names
+// ignore case, but refuses fields that are set twice.
+func parseKustomization(dir, file string, b []byte) (*kustomization, []fleet.Problem) {
 	name := path.Join(dir, file)
 	if err := checkText(b); err != nil {
-		return nil, []propagate.Problem{problem(name, 0, err.Error())}
+		return nil, []fleet.Problem{problem(name, 0, err.Error())}
 	}
+
 	p := split(b, false)[0]
 	for _, other := range split(b, false) {
 		if p.blank() {
-			p = other // a marker, or comments, before the content
+			p = other // skip markers and comments before the content
 		}
 	}
+
 	raw, err := yaml.YAMLToJSONStrict(p.text)
 	if err != nil {
 		return nil, p.faults(name, err)
 	}
+
 	k := &kustomization{dir: dir, file: name, lines: p.lazyLines()}
 	var fields map[string]any
 	if err := json.Unmarshal(raw, &fields); err != nil {
-		return nil, []propagate.Problem{problem(name, p.first, "kustomization is no object")}
+		return nil, []fleet.Problem{problem(name, p.first, "kustomization must be an object")}
 	}
+
 	k.fields = make(map[string]any, len(fields))
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		known, value := canonical(key), fields[key]
@@ -118,28 +126,31 @@ func parseKustomization(dir, file string, b []byte) (*kustomization, []propagate
 			k.lines = aliased(k.lines, key, known)
 		}
 		if _, twice := k.fields[known]; twice {
-			return nil, []propagate.Problem{k.problem(key, "%s is given twice", known)}
+			return nil, []fleet.Problem{k.problem(key, "%s is set twice", known)}
 		}
 		k.fields[known] = value
 	}
-	// kustomize would say on the terminal that these are old names.
+
+	// kustomize would print a deprecation warning to the terminal.
 	k.rename("bases", "resources")
 	k.rename("imageTags", "images")
 	if wrong := k.checkFields(); len(wrong) > 0 {
 		return nil, wrong
 	}
+
 	k.findRefs()
 	return k, nil
 }
 
 var unknownField = regexp.MustCompile(`unknown field "([^"]*)"`)
 
-// checkFields decodes the fields as kustomize will, which knows no lines.
-func (k *kustomization) checkFields() []propagate.Problem {
+// checkFields decodes the fields as kustomize will, but its errors have lines.
+func (k *kustomization) checkFields() []fleet.Problem {
 	err := new(types.Kustomization).Unmarshal(encode(k.fields))
 	if err == nil {
 		return nil
 	}
+
 	text := strings.TrimPrefix(oneLine(err.Error()), "invalid Kustomization: json: ")
 	at := ""
 	if m := unknownField.FindStringSubmatch(text); m != nil {
@@ -150,14 +161,16 @@ func (k *kustomization) checkFields() []propagate.Problem {
 			}
 		}
 	}
+
 	var mismatch *json.UnmarshalTypeError
 	if errors.As(err, &mismatch) {
-		at, text = mismatch.Field, fmt.Sprintf("%s is a %s, must be %s", mismatch.Field, mismatch.Value, typeName(mismatch))
+		at, text = mismatch.Field, fmt.Sprintf("%s is a %s, must be %s", mismatch.Field, mismatch.Value, fleet.TypeName(mismatch))
 	}
-	return []propagate.Problem{k.problem(at, "%s", text)}
+
+	return []fleet.Problem{k.problem(at, "%s", text)}
 }
 
-// aliased gives a field that is spelled in another case its usual name.
+// aliased gives a field in unusual case its usual name.
 func aliased(lines func() map[string]int, spelled, known string) func() map[string]int {
 	return func() map[string]int {
 		d := document{lines: lines}
@@ -166,7 +179,7 @@ func aliased(lines func() map[string]int, spelled, known string) func() map[stri
 	}
 }
 
-// fieldNames are the fields that name files; others keep their spelling.
+// fieldNames are the fields that refer to files; others keep their spelling.
 var fieldNames = []string{
 	"resources", "bases", "components", "crds", "configurations", "generators", "transformers", "validators",
 	"patches", "patchesJson6902", "patchesStrategicMerge", "replacements", "configMapGenerator", "secretGenerator",
@@ -185,22 +198,25 @@ func canonical(key string) string {
 func (k *kustomization) rename(old, now string) {
 	more, ok := k.fields[old].([]any)
 	if !ok {
-		return // kustomize says what is wrong with another type
+		return // kustomize reports a wrong type
 	}
+
 	have, ok := k.fields[now].([]any)
 	if !ok && k.fields[now] != nil {
 		return
 	}
+
 	k.fields[now] = append(have, more...)
 	delete(k.fields, old)
 }
 
-func (k *kustomization) problem(field, format string, args ...any) propagate.Problem {
-	d := document{origin: propagate.Origin{File: k.file}, lines: k.lines}
+func (k *kustomization) problem(field, format string, args ...any) fleet.Problem {
+	d := document{origin: fleet.Origin{File: k.file}, lines: k.lines}
 	return d.problem(field, format, args...)
 }
 
-// findRefs lists what the kustomization names, in the order of fieldNames.
+// findRefs lists the references of the kustomization, in the order of
+// fieldNames.
 func (k *kustomization) findRefs() {
 	kinds := map[string]refKind{
 		"resources": refEither, "components": refDir, "crds": refYAML, "configurations": refYAML,
@@ -208,11 +224,13 @@ func (k *kustomization) findRefs() {
 		"patches": refPatch, "patchesJson6902": refPatch, "patchesStrategicMerge": refPatch, "replacements": refYAML,
 		"configMapGenerator": refFile, "secretGenerator": refFile,
 	}
+
 	for _, field := range fieldNames {
 		kind, ok := kinds[field]
 		if !ok {
 			continue
 		}
+
 		list, _ := k.fields[field].([]any)
 		for i, entry := range list {
 			at := fmt.Sprintf("%s[%d]", field, i)
@@ -224,13 +242,14 @@ func (k *kustomization) findRefs() {
 			}
 		}
 	}
+
 	if openapi, ok := k.fields["openapi"].(map[string]any); ok {
 		k.findPaths("openapi", refFile, openapi)
 	}
 }
 
-// pathKeys are the keys, at any depth, under which kustomize's own plugins
-// take the name of a file.
+// pathKeys are the keys, at any depth, under which kustomize's builtin plugins
+// expect a file name.
 var pathKeys = []string{"path", "paths", "files", "file", "envs", "env"}
 
 func (k *kustomization) findPaths(at string, kind refKind, entry map[string]any) {
@@ -255,8 +274,8 @@ func (k *kustomization) findPaths(at string, kind refKind, entry map[string]any)
 	}
 }
 
-// uses are the directories of the kustomizations that this one may use. They
-// need not exist.
+// uses returns the directories of the kustomizations that this one may use.
+// They need not exist.
 func (k *kustomization) uses() (dirs []string) {
 	for _, r := range k.refs {
 		if r.kind != refEither && r.kind != refDir || r.remote() {
@@ -266,13 +285,14 @@ func (k *kustomization) uses() (dirs []string) {
 			dirs = append(dirs, target)
 		}
 	}
+
 	slices.Sort(dirs)
 	return slices.Compact(dirs)
 }
 
 func inTree(target string) bool { return target != ".." && !strings.HasPrefix(target, "../") }
 
-// inline is whether the value is content and no path.
+// inline reports whether the value is content, not a path.
 func (r ref) inline() bool {
 	switch r.kind {
 	case refPlugin:
@@ -283,7 +303,7 @@ func (r ref) inline() bool {
 	return false
 }
 
-// location is the path without the key that a generator gives it.
+// location is the path without a generator's key.
 func (r ref) location() string {
 	if r.keyed {
 		if _, after, ok := strings.Cut(r.value, "="); ok {
@@ -293,11 +313,11 @@ func (r ref) location() string {
 	return r.value
 }
 
-// hostLike is what kustomize may take for a git repository: with "git::", a
-// user, or GitHub's name in front.
+// hostLike matches what kustomize may take for a git repository: a prefix
+// "git::", a user, or GitHub's name.
 var hostLike = regexp.MustCompile(`(?i)^(?:[a-z][a-z0-9+.-]*::|[a-z][a-z0-9-]*@|github\.com[/:])`)
 
-// remote is whether kustomize would go and fetch it.
+// remote reports whether kustomize would fetch it.
 func (r ref) remote() bool {
 	if r.inline() {
 		return false

@@ -19,124 +19,137 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/openapi"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/fleet"
 )
 
-// kustomized builds one kustomization root. It gives either documents or
+// kustomized builds one kustomization root. The result is either documents or
 // problems.
 type kustomized struct {
 	*view
 	root     string
-	checked  map[string]toll // zero while it is being checked
-	problems []propagate.Problem
+	checked  map[string]cost // zero while being checked
+	problems []fleet.Problem
 	schema   bool // one of them brings its own OpenAPI schema
-	strip    bool // nobody asked for the annotations that say where objects come from
+	strip    bool // the author did not ask for origin annotations
 	sources  map[string]*sources
 }
 
-func kustomize(v *view, root string) (docs []*document, problems []propagate.Problem) {
-	k := &kustomized{view: v, root: root, checked: map[string]toll{}, sources: map[string]*sources{}}
+func kustomize(v *view, root string) (docs []*document, problems []fleet.Problem) {
+	k := &kustomized{view: v, root: root, checked: map[string]cost{}, sources: map[string]*sources{}}
 	file := k.check(root, true, nil)
 	if len(k.problems) > 0 {
 		return nil, k.problems
 	}
+
 	defer func() {
-		// kustomize panics on some input that it cannot read.
+		// kustomize panics on some invalid input.
 		if p := recover(); p != nil {
-			docs, problems = nil, []propagate.Problem{problem(file, 0, fmt.Sprintf("kustomize cannot build this: %v", p))}
+			docs, problems = nil, []fleet.Problem{problem(file, 0, fmt.Sprintf("kustomize cannot build this: %v", p))}
 		}
 	}()
+
 	built, err := k.build()
 	if v.outside != "" {
-		return nil, []propagate.Problem{problem(file, 0, k.relative(v.outside)+": "+errOutside.Error())}
+		return nil, []fleet.Problem{problem(file, 0, k.relative(v.outside)+": "+errOutside.Error())}
 	}
 	if err != nil {
-		return nil, []propagate.Problem{problem(file, 0, "kustomize: "+k.tidy(err))}
+		return nil, []fleet.Problem{problem(file, 0, "kustomize: "+k.trimPaths(err))}
 	}
+
 	return k.documents(file, built)
 }
 
-// openapiSchema is the part of kustomize that the whole process shares: an
-// OpenAPI schema that one build sets and the next one would be built with.
+// openapiSchema guards the part of kustomize that the whole process shares: an
+// OpenAPI schema that one build sets and the next would inherit.
 var openapiSchema struct {
 	sync.Mutex
-	custom bool // the last build brought its own
+	custom bool // the last build had its own
 }
 
-// build runs kustomize. Only one build runs at a time, and none sees the
-// schema of another.
+// build runs kustomize. Only one build runs at a time, and none sees the schema
+// of another.
 func (k *kustomized) build() (resmap.ResMap, error) {
 	openapiSchema.Lock()
 	defer openapiSchema.Unlock()
+
 	if k.schema || openapiSchema.custom {
 		openapi.ResetOpenAPI()
 	}
+
 	openapiSchema.custom = k.schema
 	return krusty.MakeKustomizer(&krusty.Options{
 		Reorder: krusty.ReorderOptionNone,
-		// The view has nothing but the tree, so "../base" may be loaded.
+		// The view contains only the tree, so "../base" may be loaded.
 		LoadRestrictions: types.LoadRestrictionsNone,
 		PluginConfig:     types.DisabledPluginConfig(),
 	}).Run(k.view, path.Join(mount, k.root))
 }
 
-// relative shows a path of the view as the user wrote it.
+// relative turns a path of the view into one of the tree.
 func (k *kustomized) relative(name string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(name, mount), "/")
 }
 
-func (k *kustomized) tidy(err error) string {
+func (k *kustomized) trimPaths(err error) string {
 	text := oneLine(err.Error())
 	text = strings.ReplaceAll(text, mount+"/", "")
 	return strings.ReplaceAll(text, mount, ".")
 }
 
-// check reads a kustomization and all that it uses, refuses what must not be
-// done, and decides what kustomize gets to see. It returns the file.
+// check validates a kustomization and everything it uses, refuses what is not
+// allowed, and decides what kustomize gets to see. It returns the file's name.
 func (k *kustomized) check(dir string, isRoot bool, users []string) string {
 	if _, done := k.checked[dir]; done {
 		return ""
 	}
-	k.checked[dir] = toll{}
+
+	k.checked[dir] = cost{}
 	for _, name := range konfig.RecognizedKustomizationFileNames() {
-		k.look(path.Join(dir, name)) // also those that would be one too many
+		k.stat(path.Join(dir, name)) // also a second one, which is an error
 	}
+
 	parsed, file, wrong := readKustomization(dir, kustomizationFile(k.fsys, dir), k.content)
 	switch {
 	case file == "":
-		return path.Join(dir, "kustomization.yaml") // kustomize has words for it
+		return path.Join(dir, "kustomization.yaml") // kustomize reports it
 	case k.wrong(wrong...):
 		return file
 	}
-	t := toll{uses: 1, objects: parsed.generated()}
+
+	t := cost{uses: 1, objects: parsed.generated()}
 	for _, r := range parsed.refs {
 		t.add(k.checkRef(parsed, r, append(users, dir)))
 	}
+
 	t.pairs += t.objects * t.objects
 	for _, helm := range []string{"helmCharts", "helmGlobals", "helmChartInflationGenerator"} {
 		if parsed.fields[helm] != nil {
 			k.wrong(parsed.problem(helm, "%s: helm is not run; commit the rendered chart", helm))
 		}
 	}
-	if much := t.excess(); much != "" && !t.told {
-		t.told = k.wrong(problem(file, 1, much))
+
+	if much := t.exceeded(); much != "" && !t.reported {
+		t.reported = k.wrong(problem(file, 1, much))
 	}
-	k.checked[dir] = t.bounded()
+
+	k.checked[dir] = t.clamped()
 	k.schema = k.schema || parsed.fields["openapi"] != nil
+
 	if isRoot {
 		k.addOrigins(parsed)
 	}
+
 	k.served[file] = encode(parsed.fields)
 	return file
 }
 
 // wrong records problems and reports whether there were any.
-func (k *kustomized) wrong(problems ...propagate.Problem) bool {
+func (k *kustomized) wrong(problems ...fleet.Problem) bool {
 	k.problems = append(k.problems, problems...)
 	return len(problems) > 0
 }
 
-// addOrigins makes kustomize say where each object comes from.
+// addOrigins makes kustomize annotate each object with its origin.
 func (k *kustomized) addOrigins(root *kustomization) {
 	metadata, _ := root.fields["buildMetadata"].([]any)
 	if !slices.Contains(metadata, any(types.OriginAnnotations)) {
@@ -145,58 +158,62 @@ func (k *kustomized) addOrigins(root *kustomization) {
 	}
 }
 
-// checkRef looks at one reference and returns its toll.
-func (k *kustomized) checkRef(from *kustomization, r ref, users []string) (none toll) {
+// checkRef validates one reference and returns its cost.
+func (k *kustomized) checkRef(from *kustomization, r ref, users []string) (none cost) {
 	if r.inline() {
 		k.checkInline(from, r)
 		return none
 	}
+
 	location := r.location()
 	switch {
 	case location == "":
-		return none // kustomize has words for it
+		return none // kustomize reports it
 	case r.remote():
-		k.wrong(from.problem(r.field, "%s %s: nothing is fetched; commit what it names", plain(r.field), location))
+		k.wrong(from.problem(r.field, "%s %s: remote content is not fetched; commit it instead", fieldName(r.field), location))
 		return none
 	case path.IsAbs(location) || !inTree(path.Join(from.dir, location)):
-		k.wrong(from.problem(r.field, "%s %s: %v", plain(r.field), location, errOutside))
+		k.wrong(from.problem(r.field, "%s %s: %v", fieldName(r.field), location, errOutside))
 		return none
 	}
+
 	target := path.Join(from.dir, location)
-	switch s := k.look(target); {
+	switch s := k.stat(target); {
 	case s == absent:
-		k.wrong(from.problem(r.field, "%s %s: %s", plain(r.field), location, k.whyAbsent(target)))
+		k.wrong(from.problem(r.field, "%s %s: %s", fieldName(r.field), location, k.missingReason(target)))
 		return none
 	case s == special:
 		_, err := read(k.fsys, target)
 		if err == nil {
 			err = fmt.Errorf("not a regular file")
 		}
-		k.wrong(from.problem(r.field, "%s %s: %s", plain(r.field), location, cause(err)))
+		k.wrong(from.problem(r.field, "%s %s: %s", fieldName(r.field), location, cause(err)))
 		return none
 	case s == directory:
 		return k.checkDir(from, r, target, users)
 	case r.kind == refDir:
-		k.wrong(from.problem(r.field, "%s %s: must be the directory of a component", plain(r.field), location))
+		k.wrong(from.problem(r.field, "%s %s: must be the directory of a component", fieldName(r.field), location))
 		return none
 	}
+
 	if r.kind == refEither || r.kind == refDir {
-		// With a dot in front nothing can be taken for a host.
-		r.set(dotted(r.value))
+		// With a leading dot, kustomize cannot take it for a host.
+		r.set(explicitRelative(r.value))
 	}
-	return toll{objects: k.checkFile(from, r, target)}
+
+	return cost{objects: k.checkFile(from, r, target)}
 }
 
-// dotted makes a path that starts with "./" or "../".
-func dotted(value string) string {
+// explicitRelative returns a path that starts with "./" or "../".
+func explicitRelative(value string) string {
 	if value = path.Clean(value); !strings.HasPrefix(value, "../") && value != ".." {
 		return "./" + value
 	}
 	return value
 }
 
-// whyAbsent finds what is in the way of a path.
-func (k *kustomized) whyAbsent(target string) string {
+// missingReason says why a path cannot be found.
+func (k *kustomized) missingReason(target string) string {
 	if _, err := fs.ReadFile(k.fsys, target); err != nil {
 		if why := cause(err); !strings.Contains(why, "not exist") {
 			return why
@@ -205,38 +222,39 @@ func (k *kustomized) whyAbsent(target string) string {
 	return "no such file or directory"
 }
 
-func (k *kustomized) checkDir(from *kustomization, r ref, target string, users []string) (none toll) {
+func (k *kustomized) checkDir(from *kustomization, r ref, target string, users []string) (none cost) {
 	switch {
 	case r.kind == refPlugin:
-		k.wrong(from.problem(r.field, "%s %s: a directory of plugins is not supported, name its files", plain(r.field), r.value))
+		k.wrong(from.problem(r.field, "%s %s: a directory of plugins is not supported; list its files", fieldName(r.field), r.value))
 		return none
 	case r.kind != refEither && r.kind != refDir:
-		k.wrong(from.problem(r.field, "%s %s: is a directory", plain(r.field), r.value))
+		k.wrong(from.problem(r.field, "%s %s: is a directory", fieldName(r.field), r.value))
 		return none
 	case slices.Contains(users, target):
-		k.wrong(from.problem(r.field, "%s %s: a kustomization cannot use itself (%s)", plain(r.field), r.value, strings.Join(append(users, target), " uses ")))
+		k.wrong(from.problem(r.field, "%s %s: a kustomization cannot use itself (%s)", fieldName(r.field), r.value, strings.Join(append(users, target), " uses ")))
 		return none
 	case len(kustomizationFile(k.fsys, target)) == 0:
 		for _, name := range konfig.RecognizedKustomizationFileNames() {
-			k.look(path.Join(target, name))
+			k.stat(path.Join(target, name))
 		}
-		k.wrong(from.problem(r.field, "%s %s: the directory has no kustomization.yaml", plain(r.field), r.value))
+		k.wrong(from.problem(r.field, "%s %s: the directory has no kustomization.yaml", fieldName(r.field), r.value))
 		return none
 	}
-	r.set(dotted(r.value))
+
+	r.set(explicitRelative(r.value))
 	k.check(target, false, users)
 	return k.checked[target]
 }
 
-// checkFile reads what kustomize will read, for its own errors have no lines,
-// and some of what it takes would cost too much. It returns how many objects
-// there are.
+// checkFile reads a file before kustomize does, whose errors have no lines and
+// whose time is unbounded. It returns the number of objects.
 func (k *kustomized) checkFile(from *kustomization, r ref, target string) (objects int) {
 	b, err := k.content(target)
 	if err != nil {
-		k.wrong(from.problem(r.field, "%s %s: %s", plain(r.field), r.value, cause(err)))
+		k.wrong(from.problem(r.field, "%s %s: %s", fieldName(r.field), r.value, cause(err)))
 		return 0
 	}
+
 	switch r.kind {
 	case refEither:
 		docs, wrong := parseFile(target, b)
@@ -262,50 +280,56 @@ func (k *kustomized) checkFile(from *kustomization, r ref, target string) (objec
 		}
 		k.served[target] = bytes.TrimPrefix(b, byteOrderMark)
 	}
+
 	return 0
 }
 
-// checkInline checks content that stands in the kustomization itself.
+// checkInline validates content in the kustomization itself.
 func (k *kustomized) checkInline(from *kustomization, r ref) {
 	if r.kind == refPatch {
 		for _, p := range split([]byte(r.value), false) {
 			if _, err := yaml.YAMLToJSONStrict(p.text); err != nil {
-				k.wrong(from.problem(r.field, "%s: %s", plain(r.field), oneLine(err.Error())))
+				k.wrong(from.problem(r.field, "%s: %s", fieldName(r.field), oneLine(err.Error())))
 			}
 		}
 		return
 	}
+
 	docs, wrong := parseFile(from.file, []byte(r.value))
 	if len(wrong) > 0 {
-		k.wrong(from.problem(r.field, "%s: %s", plain(r.field), wrong[0].Message))
+		k.wrong(from.problem(r.field, "%s: %s", fieldName(r.field), wrong[0].Message))
 		return
 	}
+
 	at := from.problem(r.field, "").Origin
 	for _, d := range docs {
 		d.origin, d.lines = at, func() map[string]int { return nil }
 	}
+
 	r.set(string(k.checkPlugins(docs)))
 }
 
-// checkPlugins lets the plugins pass that are part of kustomize and read only
-// the tree, in a form that leaves nothing to a second parser's taste.
+// checkPlugins allows only kustomize's builtin plugins, which read nothing but
+// the tree, and re-encodes them so that no second parser can disagree.
 func (k *kustomized) checkPlugins(docs []*document) []byte {
 	var out bytes.Buffer
 	for _, d := range docs {
 		kind, _ := d.object["kind"].(string)
 		switch {
 		case d.object["apiVersion"] != "builtin":
-			k.wrong(d.problem("kind", "plugin %s: only plugins that are part of kustomize are run (apiVersion: builtin)", kind))
+			k.wrong(d.problem("kind", "plugin %s: only builtin plugins of kustomize are supported (apiVersion: builtin)", kind))
 		case strings.HasPrefix(kind, "Helm"):
 			k.wrong(d.problem("kind", "plugin %s: helm is not run; commit the rendered chart", kind))
 		}
+
 		k.checkPluginPaths(d, d.object)
 		fmt.Fprintf(&out, "---\n%s\n", encode(d.object))
 	}
+
 	return out.Bytes()
 }
 
-// checkPluginPaths refuses urls wherever a plugin would load a file.
+// checkPluginPaths refuses URLs wherever a plugin would load a file.
 func (k *kustomized) checkPluginPaths(d *document, value any) {
 	switch value := value.(type) {
 	case []any:
@@ -317,7 +341,7 @@ func (k *kustomized) checkPluginPaths(d *document, value any) {
 		inner.findPaths("", refFile, value)
 		for _, r := range inner.refs {
 			if r.remote() {
-				k.wrong(d.problem("", "%s: nothing is fetched; commit what it names", r.location()))
+				k.wrong(d.problem("", "%s: remote content is not fetched; commit it instead", r.location()))
 			}
 		}
 		for _, v := range value {
@@ -326,38 +350,43 @@ func (k *kustomized) checkPluginPaths(d *document, value any) {
 	}
 }
 
-// plain is a field without its position in a list.
-func plain(field string) string {
+// fieldName is a field without its index in a list.
+func fieldName(field string) string {
 	field, _, _ = strings.Cut(field, "[")
 	return field
 }
 
-// originAnnotation is where kustomize writes what it knows of an object.
+// originAnnotation is where kustomize writes the origin of an object.
 const originAnnotation = "config.kubernetes.io/origin"
 
-// documents reads what was built.
-func (k *kustomized) documents(file string, built resmap.ResMap) ([]*document, []propagate.Problem) {
+// documents decodes the result of a build.
+func (k *kustomized) documents(file string, built resmap.ResMap) ([]*document, []fleet.Problem) {
 	if n := built.Size(); n > maxObjects {
-		return nil, []propagate.Problem{problem(file, 0, fmt.Sprintf("kustomization makes %d objects, at most %d are read", n, maxObjects))}
+		return nil, []fleet.Problem{problem(file, 0, fmt.Sprintf("kustomization makes %d objects, at most %d are read", n, maxObjects))}
 	}
+
 	size := 0
 	docs := make([]*document, 0, built.Size())
 	for _, resource := range built.Resources() {
 		b, err := resource.MarshalJSON()
 		if err != nil {
-			return nil, []propagate.Problem{problem(file, 0, fmt.Sprintf("kustomize: object %s: %s", resource.CurId(), oneLine(err.Error())))}
+			return nil, []fleet.Problem{problem(file, 0, fmt.Sprintf("kustomize: object %s: %s", resource.CurId(), oneLine(err.Error())))}
 		}
+
 		if size += len(b); size > maxOutput {
-			return nil, []propagate.Problem{problem(file, 0, fmt.Sprintf("kustomization makes more than %d bytes", maxOutput))}
+			return nil, []fleet.Problem{problem(file, 0, fmt.Sprintf("kustomization makes more than %d bytes", maxOutput))}
 		}
+
 		object, err := decode(b)
 		if err != nil {
-			return nil, []propagate.Problem{problem(file, 0, fmt.Sprintf("kustomize: object %s: %s", resource.CurId(), oneLine(err.Error())))}
+			return nil, []fleet.Problem{problem(file, 0, fmt.Sprintf("kustomize: object %s: %s", resource.CurId(), oneLine(err.Error())))}
 		}
-		d := &document{object: object, origin: propagate.Origin{File: file}, lines: func() map[string]int { return nil }}
+
+		d := &document{object: object, origin: fleet.Origin{File: file}, lines: func() map[string]int { return nil }}
 		k.locate(d)
 		docs = append(docs, d)
 	}
+
 	return docs, nil
 }
 
@@ -371,16 +400,18 @@ func (k *kustomized) locate(d *document) {
 			delete(meta, "annotations")
 		}
 	}
+
 	var origin struct{ Path, ConfiguredIn string }
 	if raw, err := yaml.YAMLToJSON([]byte(text)); err == nil {
-		_ = json.Unmarshal(raw, &origin) // what cannot be read is not known
+		_ = json.Unmarshal(raw, &origin) // an unreadable annotation means an unknown origin
 	}
+
 	name, _ := meta["name"].(string)
 	kind, _ := d.object["kind"].(string)
 	switch {
 	case origin.Path != "":
 		d.origin.File = path.Join(k.root, origin.Path)
-		if source := k.sources[d.origin.File].of(kind, name); source != nil {
+		if source := k.sources[d.origin.File].find(kind, name); source != nil {
 			d.origin, d.lines = source.origin, source.lines
 		}
 	case origin.ConfiguredIn != "":
@@ -395,10 +426,12 @@ func (k *kustomized) generatorLine(file, kind, name string) int {
 	if err != nil {
 		return 0
 	}
+
 	parsed, wrong := parseKustomization(path.Dir(file), path.Base(file), b)
 	if len(wrong) > 0 {
 		return 0
 	}
+
 	field := map[string]string{"ConfigMap": "configMapGenerator", "Secret": "secretGenerator"}[kind]
 	list, _ := parsed.fields[field].([]any)
 	longest, line := -1, 0
@@ -409,5 +442,6 @@ func (k *kustomized) generatorLine(file, kind, name string) int {
 			longest, line = len(named), parsed.problem(fmt.Sprintf("%s[%d]", field, i), "").Line
 		}
 	}
+
 	return line
 }

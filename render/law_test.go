@@ -13,7 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/fairlead/fairlead/propagate/ordered"
+	"github.com/fairlead/fairlead/ordered"
 	"github.com/fairlead/fairlead/render"
 )
 
@@ -22,8 +22,8 @@ var (
 	lawFiles = []string{"x.yaml", "y.yaml", "z.json", "conf.txt", "fairlead.yaml", "kustomization.yaml", "Kustomization", ".fairleadignore", "k"}
 )
 
-// content draws what a file of that name may hold, so that most trees are
-// right and some are not.
+// content draws content for a file of that name, so that most trees are valid
+// and some are not.
 func content(rt *rapid.T, name string) string {
 	manifest := rapid.Custom(func(rt *rapid.T) string {
 		name := rapid.SampledFrom([]string{"ma", "na", "oa", "pa", "qa", "ra"}).Draw(rt, "name")
@@ -39,6 +39,7 @@ func content(rt *rapid.T, name string) string {
 		}).Draw(rt, "kind")
 		return fmt.Sprintf(kind, name)
 	})
+
 	switch name {
 	case "kustomization.yaml", "Kustomization":
 		return rapid.SampledFrom([]string{
@@ -63,11 +64,12 @@ func content(rt *rapid.T, name string) string {
 			`{`,
 		}).Draw(rt, "json")
 	}
+
 	return manifest.Draw(rt, "manifest")
 }
 
-// Whatever the edits, Next gives what Render gives, renders the units that
-// the edits concern and no other, and shares all that is equal.
+// Whatever the edits, Next equals Render, renders exactly the affected units,
+// and shares everything that is equal.
 func TestNextEqualsRender(t *testing.T) {
 	accepted, refused := 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -77,16 +79,19 @@ func TestNextEqualsRender(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
+
 		for range rapid.IntRange(1, 12).Draw(rt, "commits") {
 			now = maps.Clone(now)
 			for range rapid.IntRange(1, 4).Draw(rt, "edits") {
 				edit(rt, now)
 			}
+
 			next, err := r.Next(prev, now, differ(base, now))
 			whole, wrong := render.New().Render(now)
 			if (err == nil) != (wrong == nil) {
 				rt.Fatalf("Next says %v, Render says %v", err, wrong)
 			}
+
 			if err != nil {
 				refused++
 				if err.Error() != wrong.Error() {
@@ -94,6 +99,7 @@ func TestNextEqualsRender(t *testing.T) {
 				}
 				continue
 			}
+
 			accepted++
 			if got, want := snapshot(next.Snapshot), snapshot(whole.Snapshot); got != want {
 				rt.Fatalf("Next gives\n%s\nRender gives\n%s", got, want)
@@ -101,6 +107,7 @@ func TestNextEqualsRender(t *testing.T) {
 			if want := next.Affected(prev, now); next.Renders != want {
 				rt.Fatalf("%d units rendered, %d were affected", next.Renders, want)
 			}
+
 			shared(rt, prev.Snapshot.Templates, next.Snapshot.Templates)
 			shared(rt, prev.Snapshot.Policies, next.Snapshot.Policies)
 			shared(rt, prev.Snapshot.Clusters, next.Snapshot.Clusters)
@@ -109,6 +116,7 @@ func TestNextEqualsRender(t *testing.T) {
 			prev, base = next, now
 		}
 	})
+
 	t.Logf("%d trees accepted, %d refused", accepted, refused)
 }
 
@@ -118,13 +126,16 @@ func edit(rt *rapid.T, fsys fstest.MapFS) {
 	if dir == "." {
 		name = file
 	}
+
 	if names := slices.Sorted(maps.Keys(fsys)); len(names) > 0 && rapid.IntRange(0, 3).Draw(rt, "remove") == 0 {
 		delete(fsys, rapid.SampledFrom(names).Draw(rt, "removed"))
 		return
 	}
+
 	if file == "fairlead.yaml" {
 		name = file
 	}
+
 	fsys[name] = &fstest.MapFile{Data: []byte(content(rt, file)), Mode: 0o644}
 }
 
@@ -134,11 +145,13 @@ func differ(a, b fstest.MapFS) (changed []string) {
 			changed = append(changed, name)
 		}
 	}
+
 	for name := range b {
 		if a[name] == nil {
 			changed = append(changed, name)
 		}
 	}
+
 	slices.Sort(changed)
 	return changed
 }
@@ -180,6 +193,7 @@ apiVersion: v1
 kind: ConfigMap
 metadata: {name: second}
 `)
+
 	r := render.New()
 	first, err := r.Render(fsys)
 	if err != nil {
@@ -188,6 +202,7 @@ metadata: {name: second}
 	if first.Renders != 4 {
 		t.Errorf("%d units rendered, want 4", first.Renders)
 	}
+
 	for name, c := range map[string]struct {
 		path, content string
 		renders, diff int
@@ -207,21 +222,24 @@ metadata: {name: second}
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
+
 		diff := 0
 		for range ordered.Diff(first.Snapshot.Templates, next.Snapshot.Templates) {
 			diff++
 		}
+
 		if next.Renders != c.renders || diff != c.diff {
 			t.Errorf("%s: %d units rendered and %d templates differ, want %d and %d", name, next.Renders, diff, c.renders, c.diff)
 		}
 	}
+
 	again, err := r.Next(first, fsys, nil)
 	if err != nil || again.Renders != 0 || !again.Snapshot.Templates.Same(first.Snapshot.Templates) {
 		t.Errorf("nothing changed: %d renders, %v", again.Renders, err)
 	}
 }
 
-// Render after Render takes what it can from the build before.
+// A Render after a Render reuses what it can of the first build.
 func TestRenderIsMemoisedByContent(t *testing.T) {
 	fsys := files("-- k/kustomization.yaml --\nresources: [x.yaml]\n-- k/x.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n-- y.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: why}\n")
 	r := render.New()
@@ -229,6 +247,7 @@ func TestRenderIsMemoisedByContent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	now := maps.Clone(fsys)
 	now["y.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: z}\n"), Mode: 0o644}
 	second, err := r.Render(fs.FS(now))

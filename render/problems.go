@@ -9,13 +9,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/fleet"
 )
 
-// Problems is everything that is wrong with a tree, by file and line.
-type Problems []propagate.Problem
+// Problems are all the mistakes in a tree, sorted by file and line.
+type Problems []fleet.Problem
 
-// Error is one line for each problem.
+// Error returns one line per problem.
 func (p Problems) Error() string {
 	lines := make([]string, len(p))
 	for i, problem := range p {
@@ -24,20 +24,20 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// sorted orders the problems and removes what was found twice: a file that
-// two units read is wrong once.
-func sorted(p []propagate.Problem) Problems {
-	slices.SortFunc(p, func(a, b propagate.Problem) int {
+// sorted sorts the problems and removes duplicates, which come from a file that
+// two units read.
+func sorted(p []fleet.Problem) Problems {
+	slices.SortFunc(p, func(a, b fleet.Problem) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Message, b.Message))
 	})
 	return slices.Compact(p)
 }
 
-func problem(file string, line int, message string) propagate.Problem {
-	return propagate.Problem{Origin: propagate.Origin{File: file, Line: line}, Message: message}
+func problem(file string, line int, message string) fleet.Problem {
+	return fleet.Problem{Origin: fleet.Origin{File: file, Line: line}, Message: message}
 }
 
-// cause is an error without the path, which a Problem has already.
+// cause is an error without its path, which a Problem already has.
 func cause(err error) string {
 	var p *fs.PathError
 	if errors.As(err, &p) {

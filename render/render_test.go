@@ -16,30 +16,33 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/render"
 )
 
 var update = flag.Bool("update", false, "rewrite what the stories print")
 
-// A story is a tree, and in its last file, "prints", what comes of it.
+// A story is a tree; its last file, "prints", is the result.
 func TestStories(t *testing.T) {
 	stories, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(stories) == 0 {
 		t.Fatalf("no stories: %v", err)
 	}
+
 	for _, story := range stories {
 		t.Run(strings.TrimSuffix(filepath.Base(story), ".txtar"), func(t *testing.T) {
 			raw, err := os.ReadFile(story)
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			archive := txtar.Parse(raw)
 			var want []byte
 			files := archive.Files
 			if n := len(files); n > 0 && files[n-1].Name == "prints" {
 				want, files = files[n-1].Data, files[:n-1]
 			}
+
 			got := show(render.New().Render(tree(files)))
 			if *update {
 				archive.Files = append(files[:len(files):len(files)], txtar.File{Name: "prints", Data: []byte(got)})
@@ -48,6 +51,7 @@ func TestStories(t *testing.T) {
 				}
 				return
 			}
+
 			if got != string(want) {
 				t.Errorf("prints:\n%s\nwant:\n%s", got, want)
 			}
@@ -55,7 +59,8 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// tree is a file system of an archive. "-> target" as content is a symlink.
+// tree turns an archive into a file system. The content "-> target" is a
+// symlink.
 func tree(files []txtar.File) fstest.MapFS {
 	fsys := fstest.MapFS{}
 	for _, f := range files {
@@ -65,12 +70,13 @@ func tree(files []txtar.File) fstest.MapFS {
 			fsys[f.Name] = &fstest.MapFile{Data: f.Data, Mode: 0o644}
 		}
 	}
+
 	return fsys
 }
 
 func files(archive string) fstest.MapFS { return tree(txtar.Parse([]byte(archive)).Files) }
 
-// show prints a build or what is wrong.
+// show prints a build or its problems.
 func show(b *render.Build, err error) string {
 	if err != nil {
 		return err.Error() + "\n"
@@ -82,11 +88,12 @@ func show(b *render.Build, err error) string {
 	return out.String()
 }
 
-func snapshot(s *propagate.Snapshot) string {
+func snapshot(s *fleet.Snapshot) string {
 	var out strings.Builder
 	if s.Settings != nil {
 		fmt.Fprintf(&out, "settings %s %s\n", s.Settings.Origin, compact(s.Settings.Spec))
 	}
+
 	for u := range s.Units.Values() {
 		fmt.Fprintf(&out, "unit %s %d", u.Path, u.Objects)
 		if u.Broken != nil {
@@ -94,21 +101,25 @@ func snapshot(s *propagate.Snapshot) string {
 		}
 		fmt.Fprintln(&out)
 	}
+
 	for name, c := range s.Clusters.All() {
 		fmt.Fprintf(&out, "cluster %s %s %s\n", name, c.Origin, compact(c.Spec))
 	}
+
 	for p := range s.Policies.Values() {
 		fmt.Fprintf(&out, "policy %s %s %s\n", p.Ref, p.Origin, compact(p.Spec))
 		if p.Spec.Suspension != nil {
 			fmt.Fprintf(&out, "  suspension at %s\n", p.At("spec.suspension"))
 		}
 	}
+
 	for t := range s.Templates.Values() {
 		fmt.Fprintf(&out, "template %s %s in %s\n  %s\n", t.ID, t.Origin, t.Unit, compact(t.Object))
 	}
 	for f := range s.Findings.Values() {
-		fmt.Fprintf(&out, "%s %s %s: %s\n", f.Level, f.Code, f.Origin, f.Message)
+		fmt.Fprintf(&out, "%s %s %s: %s\n", f.Severity, f.Code, f.Origin, f.Message)
 	}
+
 	return out.String()
 }
 

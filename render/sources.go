@@ -4,16 +4,16 @@ package render
 
 import "strings"
 
-// sources are the documents of a file, from which objects are made.
+// sources are the documents of a file that objects are built from.
 type sources struct {
 	docs  []*document
-	named map[[2]string]*document // by kind and name, the first of each
+	named map[[2]string]*document // by kind and name; the first of each
 }
 
 func sourcesOf(docs []*document) *sources {
 	s := &sources{docs, map[[2]string]*document{}}
 	for _, d := range docs {
-		kind, name := d.called()
+		kind, name := d.kindAndName()
 		if key := [2]string{kind, name}; s.named[key] == nil {
 			s.named[key] = d
 		}
@@ -21,9 +21,9 @@ func sourcesOf(docs []*document) *sources {
 	return s
 }
 
-// of is the document that an object was made from. Its name may have got a
-// prefix, a suffix or both.
-func (s *sources) of(kind, name string) (best *document) {
+// find returns the document that an object was built from. kustomize may have
+// added a prefix or suffix to its name.
+func (s *sources) find(kind, name string) (best *document) {
 	switch {
 	case s == nil:
 		return nil
@@ -32,17 +32,20 @@ func (s *sources) of(kind, name string) (best *document) {
 	case s.named[[2]string{kind, name}] != nil:
 		return s.named[[2]string{kind, name}]
 	}
+
 	longest := -1
 	for _, d := range s.docs {
-		if k, named := d.called(); k == kind && strings.Contains(name, named) && len(named) > longest {
+		if k, named := d.kindAndName(); k == kind && strings.Contains(name, named) && len(named) > longest {
 			best, longest = d, len(named)
 		}
 	}
+
 	return best
 }
 
-// called is what a document says that it is; "" for what it does not say.
-func (d *document) called() (kind, name string) {
+// kindAndName returns the kind and name that a document gives; "" for a missing
+// one.
+func (d *document) kindAndName() (kind, name string) {
 	meta, _ := d.object["metadata"].(map[string]any)
 	kind, _ = d.object["kind"].(string)
 	name, _ = meta["name"].(string)

@@ -49,6 +49,7 @@ func TestT16Encodings(t *testing.T) {
 		"k/kustomization.yaml": {Data: []byte("resources: [x.yaml]")},
 		"k/x.yaml":             {Data: []byte("\xfe\xff\x00a")},
 	}, "k/x.yaml: text is UTF-16")
+
 	crlf := "\xef\xbb\xbf" + strings.ReplaceAll(small+"---\n"+strings.Replace(small, "x", "other", 1), "\n", "\r\n")
 	for name, fsys := range map[string]fstest.MapFS{
 		"plain":     file("a.yaml", crlf),
@@ -68,9 +69,11 @@ func TestT16Encodings(t *testing.T) {
 func TestT19AliasBombs(t *testing.T) {
 	var bomb strings.Builder
 	bomb.WriteString(small + "data:\n  a0: &a0 [" + strings.Repeat("lol,", 9) + "lol]\n")
+
 	for i := range 9 {
 		fmt.Fprintf(&bomb, "  a%d: &a%d [%s*a%d]\n", i+1, i+1, strings.Repeat(fmt.Sprintf("*a%d,", i), 9), i)
 	}
+
 	for name, text := range map[string]string{
 		"aliases":         bomb.String(),
 		"nesting":         small + "data: " + strings.Repeat("[", 20000) + strings.Repeat("]", 20000),
@@ -94,7 +97,7 @@ func TestT19AliasBombs(t *testing.T) {
 	}
 }
 
-// No socket is opened and no program is run, whatever a kustomization names.
+// No socket is opened and no program runs, whatever a kustomization refers to.
 func TestT28NothingIsFetchedOrRun(t *testing.T) {
 	bin, mark := t.TempDir(), filepath.Join(t.TempDir(), "ran")
 	for _, program := range []string{"git", "helm", "docker", "sh"} {
@@ -103,6 +106,7 @@ func TestT28NothingIsFetchedOrRun(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	t.Setenv("PATH", bin)
 	old := http.DefaultTransport
 	http.DefaultTransport = refuse(func(url string) { t.Errorf("fetches %s", url) })
@@ -112,6 +116,7 @@ func TestT28NothingIsFetchedOrRun(t *testing.T) {
 		"https://", "http://", "HTTP://", "ssh://", "file://", "git::", "git@", "me@", "github.com/", "GitHub.com:", "gh:", "example.com", "127.0.0.1:1", "169.254.169.254",
 		"/", "//", ":", "./", "../", ".git", "_git/", "org", "repo", "?ref=v1", "?", "=", "k=", "x.yaml", "base", " ", "#",
 	}
+
 	templates := []string{
 		"resources: [%q]", "bases: [%q]", "components: [%q]", "crds: [%q]", "configurations: [%q]", "generators: [%q]", "transformers: [%q]", "validators: [%q]",
 		"openapi: {path: %q}", "patches: [{path: %q}]", "patchesJson6902: [{path: %q, target: {kind: ConfigMap, name: x, version: v1}}]", "patchesStrategicMerge: [%q]", "replacements: [{path: %q}]",
@@ -124,6 +129,7 @@ func TestT28NothingIsFetchedOrRun(t *testing.T) {
 		"generators: ['{apiVersion: v1, kind: Exec, metadata: {name: g, annotations: {config.kubernetes.io/function: \"exec: {path: %s}\"}}}']",
 		"helmCharts: [{name: a, repo: %q}]",
 	}
+
 	rapid.Check(t, func(rt *rapid.T) {
 		name := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 1, 6).Draw(rt, "pieces"), "")
 		template := rapid.SampledFrom(templates).Draw(rt, "template")
@@ -137,7 +143,9 @@ func TestT28NothingIsFetchedOrRun(t *testing.T) {
 			"app/git@example.com:org/kustomization.yaml": {Data: []byte("resources: [../x.yaml]")},
 			"app/https:/example.com/kustomization.yaml":  {Data: []byte("resources: [../../x.yaml]")},
 		}
+
 		_, _ = render.New().Render(fsys)
+
 		if b, err := os.ReadFile(mark); err == nil {
 			rt.Fatalf("%s %q runs %s", template, name, b)
 		}
@@ -159,16 +167,18 @@ func TestT30Explosions(t *testing.T) {
 			fsys[fmt.Sprintf("l%d/%s/kustomization.yaml", i, half)] = &fstest.MapFile{Data: fmt.Appendf(nil, "namePrefix: %s-\nresources: [../../l%d]\n", half, i+1)}
 		}
 	}
+
 	fsys["l20/kustomization.yaml"] = &fstest.MapFile{Data: []byte("resources: [x.yaml]")}
 	fsys["l20/x.yaml"] = &fstest.MapFile{Data: []byte(small)}
 	begin := time.Now()
 	wrong(t, fsys, "uses more than 10000 kustomizations")
+
 	if took := time.Since(begin); took > 5*time.Second {
 		t.Errorf("took %v", took)
 	}
 }
 
-// What would keep kustomize busy for hours is counted before it begins.
+// Work that would keep kustomize busy for hours is counted before it starts.
 func TestT30Crowds(t *testing.T) {
 	crowd := func(n int) *fstest.MapFile {
 		var b strings.Builder
@@ -177,13 +187,15 @@ func TestT30Crowds(t *testing.T) {
 		}
 		return &fstest.MapFile{Data: []byte(b.String())}
 	}
+
 	list := "apiVersion: v1\nkind: List\nitems:\n" + strings.Repeat("- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n", 5001)
 	generator := "configMapGenerator:\n" + strings.Repeat("- {name: a, literals: [a=b]}\n", 5001)
 	chain := fstest.MapFS{"l0/x.yaml": crowd(1000), "l0/kustomization.yaml": {Data: []byte("resources: [x.yaml]\n")}}
 	for i := range 60 {
 		chain[fmt.Sprintf("l%d/kustomization.yaml", i+1)] = &fstest.MapFile{Data: fmt.Appendf(nil, "resources: [../l%d]\n", i)}
 	}
-	const many = "kustomization makes more than 5000 objects, and kustomize compares each with every other: split it, or leave what needs no kustomize outside as plain files"
+
+	const many = "kustomization makes more than 5000 objects, and kustomize compares each with every other: split it, or move what does not need kustomize into plain files outside"
 	for name, test := range map[string]struct {
 		fsys fstest.MapFS
 		want string
@@ -201,7 +213,7 @@ func TestT30Crowds(t *testing.T) {
 			"a/q/kustomization.yaml": {Data: []byte("namePrefix: q-\nresources: [../../b]\n")},
 			"b/kustomization.yaml":   {Data: []byte("resources: [x.yaml]\n")}, "b/x.yaml": crowd(2501),
 		}, "a/kustomization.yaml:1: " + many},
-		"a long way": {chain, "l50/kustomization.yaml:1: kustomization passes its 1000 objects through too many others, in each of which kustomize compares every one with every other: split it, or leave what needs no kustomize outside as plain files"},
+		"a long way": {chain, "l50/kustomization.yaml:1: kustomization passes its 1000 objects through too many others, in each of which kustomize compares every one with every other: split it, or move what does not need kustomize into plain files outside"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := render.New().Render(test.fsys)
@@ -250,14 +262,16 @@ func TestT32PanicIsAnErrorOfItsUnit(t *testing.T) {
 	if err == nil || err.Error() != `a/kustomization.yaml: kustomize cannot build this: invalid schema file: json: cannot unmarshal number into Go value of type map[string]json.RawMessage` && !strings.HasPrefix(err.Error(), "a/kustomization.yaml: kustomize cannot build this: ") {
 		t.Errorf("got %v", err)
 	}
+
 	delete(fsys, "a/kustomization.yaml")
 	delete(fsys, "a/schema.json")
+
 	if b, err := r.Render(fsys); err != nil || len(b.Snapshot.Templates.At("b/Deployment.apps/web").Object["spec"].(map[string]any)) == 0 {
 		t.Errorf("the next tree: %v", err)
 	}
 }
 
-// A schema that one unit brings changes no other unit, in any order.
+// A schema of one unit does not affect any other, in any order.
 func TestT33UnitOrderDoesNotMatter(t *testing.T) {
 	schemas := map[string]string{
 		"a": "",
@@ -266,28 +280,33 @@ func TestT33UnitOrderDoesNotMatter(t *testing.T) {
 		"d": "openapi: {version: v1.35.0}\n",
 		"e": "",
 	}
+
 	alone := map[string]string{}
 	unit := func(fsys fstest.MapFS, as, like string) {
 		merging(fsys, as, schemas[like])
 		fsys[as+"/schema.json"] = &fstest.MapFile{Data: []byte(`{"definitions": {"x": {"type": "object"}}}`)}
 		fsys[".fairleadignore"] = &fstest.MapFile{Data: []byte("schema.json\n")}
 	}
+
 	for like := range schemas {
 		fsys := fstest.MapFS{}
 		unit(fsys, "u", like)
 		b, err := render.New().Render(fsys)
 		if err != nil {
 			if like == "d" && strings.Contains(err.Error(), "not built in") {
-				delete(schemas, "d") // this kustomize has other versions
+				delete(schemas, "d") // this version of kustomize has other versions
 				continue
 			}
 			t.Fatal(like, err)
 		}
+
 		alone[like] = compact(b.Snapshot.Templates.At("u/Deployment.apps/web").Object["spec"])
 	}
+
 	if alone["a"] == alone["b"] {
 		t.Fatal("the schema makes no difference, so this test proves nothing")
 	}
+
 	rapid.Check(t, func(rt *rapid.T) {
 		order := rapid.SliceOfN(rapid.SampledFrom(slices.Sorted(func(yield func(string) bool) {
 			for like := range schemas {
@@ -296,14 +315,17 @@ func TestT33UnitOrderDoesNotMatter(t *testing.T) {
 				}
 			}
 		})), 1, 6).Draw(rt, "order")
+
 		fsys := fstest.MapFS{}
 		for i, like := range order {
 			unit(fsys, fmt.Sprintf("u%d", i), like)
 		}
+
 		b, err := render.New().Render(fsys)
 		if err != nil {
 			rt.Fatal(err)
 		}
+
 		for i, like := range order {
 			if got := compact(b.Snapshot.Templates.At(fmt.Sprintf("u%d/Deployment.apps/web", i)).Object["spec"]); got != alone[like] {
 				rt.Fatalf("unit %d of %v gives\n%s, alone\n%s", i, order, got, alone[like])
@@ -323,6 +345,7 @@ func TestT34BuildsInParallel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	want := snapshot(first.Snapshot)
 	var all sync.WaitGroup
 	for i := range 4 * runtime.NumCPU() {
@@ -331,6 +354,7 @@ func TestT34BuildsInParallel(t *testing.T) {
 			if i%2 == 0 {
 				r = render.New()
 			}
+
 			for range 5 {
 				b, err := r.Render(fsys)
 				if err == nil {
@@ -342,6 +366,7 @@ func TestT34BuildsInParallel(t *testing.T) {
 			}
 		})
 	}
+
 	all.Wait()
 }
 
@@ -349,10 +374,10 @@ func TestT12SubmoduleThatIsNeeded(t *testing.T) {
 	wrong(t, file("k/kustomization.yaml", "resources: [../lib/base]"), "k/kustomization.yaml:1: resources ../lib/base: no such file or directory")
 }
 
-func TestT26ImmenseQuantity(t *testing.T) {
+func TestT26UnusableQuantity(t *testing.T) {
 	cluster := "apiVersion: cluster.karmada.io/v1alpha1\nkind: Cluster\nmetadata: {name: a}\n"
 	wrong(t, file("a.yaml", cluster+"spec: {syncMode: Push}\nstatus: {resourceSummary: {allocatable: {cpu: '1e-99999999'}}}\n"),
-		"a.yaml:5: status.resourceSummary has an amount that is no quantity")
+		"a.yaml:5: status.resourceSummary contains a value that is not a usable quantity")
 	wrong(t, file("a.yaml", cluster+"spec: {syncMode: Push, resourceModels: [{grade: 0, ranges: [{name: cpu, min: 0, max: '1e99999999'}]}]}\n"),
-		"a.yaml:4: spec.resourceModels has an amount that is no quantity")
+		"a.yaml:4: spec.resourceModels contains a value that is not a usable quantity")
 }

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// Another kustomize may make something else of the same tree. Who brings one
-// looks whether it does, raises render.Version if so, and edits this line.
+// A new version of kustomize may render the same tree differently. When you
+// update it, check whether it does, raise render.Version if so, and edit this
+// line.
 func TestVersionIsOfThisKustomize(t *testing.T) {
 	const kustomize = "sigs.k8s.io/kustomize/api v0.21.2"
 	mod, err := os.ReadFile("../go.mod")

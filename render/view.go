@@ -21,8 +21,8 @@ type hasher interface {
 	BlobHash(name string) (string, bool)
 }
 
-// state is what stands at a path: the hash of a file's content, or one of the
-// words below, none of which is a hash.
+// state is what is at a path: the hash of a file's content, or one of the words
+// below, none of which is a hash.
 type state string
 
 const (
@@ -31,7 +31,7 @@ const (
 	special   state = "special" // a symlink or a submodule
 )
 
-// stateOf never follows a symlink.
+// stateOf returns the state of a path. It never follows a symlink.
 func stateOf(fsys fs.FS, name string) state {
 	info, err := fs.Lstat(fsys, name)
 	switch {
@@ -42,41 +42,46 @@ func stateOf(fsys fs.FS, name string) state {
 	case !info.Mode().IsRegular():
 		return special
 	}
+
 	if h, ok := fsys.(hasher); ok {
 		if hash, ok := h.BlobHash(name); ok {
 			return state(hash)
 		}
 	}
+
 	b, err := fs.ReadFile(fsys, name)
 	if err != nil {
 		return special
 	}
+
 	sum := sha256.Sum256(b)
 	return state(hex.EncodeToString(sum[:]))
 }
 
-// read reads a regular file, and says of others why not.
+// read reads a regular file. The error for anything else says what it is.
 func read(fsys fs.FS, name string) ([]byte, error) {
 	info, err := fs.Lstat(fsys, name)
 	if err != nil {
 		return nil, err
 	}
-	// A git tree says no itself, and so knows the better words.
+
+	// A git tree refuses symlinks itself, with a better message.
 	if _, git := fsys.(hasher); !git && info.Mode()&fs.ModeSymlink != 0 {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("symlink: not followed")}
 	}
+
 	return fs.ReadFile(fsys, name)
 }
 
-// mount is where the tree stands in the view. Whatever leaves the tree by ".."
-// ends up beside it, where nothing is.
+// mount is the tree's directory in the view. A path that leaves the tree with
+// ".." ends up next to it, where nothing exists.
 const mount = "/fleet's-tree"
 
 // view shows kustomize one tree and nothing else, read-only, and records what
-// it looks at.
+// kustomize reads and looks for.
 type view struct {
 	fsys    fs.FS
-	served  map[string][]byte // instead of what the tree has
+	served  map[string][]byte // replaces what the tree has
 	reads   map[string]state
 	outside string // the first reference that left the tree
 }
@@ -87,12 +92,13 @@ func newView(fsys fs.FS) *view {
 
 var errOutside = errors.New("outside the fleet's tree")
 
-// inside is the path in the tree.
-func (v *view) inside(name string) (string, error) {
+// rel is the path relative to the tree.
+func (v *view) rel(name string) (string, error) {
 	clean := path.Clean(filepath.ToSlash(name))
 	if clean == mount {
 		return ".", nil
 	}
+
 	rel, ok := strings.CutPrefix(clean, mount+"/")
 	if !ok {
 		if v.outside == "" {
@@ -100,11 +106,12 @@ func (v *view) inside(name string) (string, error) {
 		}
 		return "", fmt.Errorf("%s: %w", name, errOutside)
 	}
+
 	return rel, nil
 }
 
-// look is what stands at a path, and is remembered.
-func (v *view) look(rel string) state {
+// stat returns what is at a path, and records it.
+func (v *view) stat(rel string) state {
 	if s, ok := v.reads[rel]; ok {
 		return s
 	}
@@ -113,9 +120,9 @@ func (v *view) look(rel string) state {
 	return s
 }
 
-// content is a file as kustomize sees it.
+// content is a file's content as kustomize sees it.
 func (v *view) content(rel string) ([]byte, error) {
-	v.look(rel)
+	v.stat(rel)
 	if b, ok := v.served[rel]; ok {
 		return b, nil
 	}
@@ -124,7 +131,7 @@ func (v *view) content(rel string) ([]byte, error) {
 
 // ReadFile implements filesys.FileSystem.
 func (v *view) ReadFile(name string) ([]byte, error) {
-	rel, err := v.inside(name)
+	rel, err := v.rel(name)
 	if err != nil {
 		return nil, err
 	}
@@ -133,35 +140,37 @@ func (v *view) ReadFile(name string) ([]byte, error) {
 
 // IsDir implements filesys.FileSystem.
 func (v *view) IsDir(name string) bool {
-	rel, err := v.inside(name)
-	return err == nil && v.look(rel) == directory
+	rel, err := v.rel(name)
+	return err == nil && v.stat(rel) == directory
 }
 
 // Exists implements filesys.FileSystem.
 func (v *view) Exists(name string) bool {
-	rel, err := v.inside(name)
-	return err == nil && v.look(rel) != absent
+	rel, err := v.rel(name)
+	return err == nil && v.stat(rel) != absent
 }
 
 // CleanedAbs implements filesys.FileSystem.
 func (v *view) CleanedAbs(name string) (filesys.ConfirmedDir, string, error) {
-	rel, err := v.inside(name)
+	rel, err := v.rel(name)
 	if err != nil {
 		return "", "", err
 	}
+
 	abs := path.Join(mount, rel)
-	switch v.look(rel) {
+	switch v.stat(rel) {
 	case absent:
 		return "", "", fmt.Errorf("%s: %w", rel, fs.ErrNotExist)
 	case directory:
 		return filesys.ConfirmedDir(abs), "", nil
 	}
+
 	return filesys.ConfirmedDir(path.Dir(abs)), path.Base(abs), nil
 }
 
 var errReadOnly = errors.New("a commit is read-only")
 
-// The rest of filesys.FileSystem is not used by a build.
+// A build does not use the rest of filesys.FileSystem.
 
 func (v *view) Create(string) (filesys.File, error)  { return nil, errReadOnly }
 func (v *view) Mkdir(string) error                   { return errReadOnly }

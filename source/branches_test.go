@@ -78,7 +78,7 @@ func (d *deploy) commit(head string, e source.Edit) string {
 	return h
 }
 
-// theirs is a commit of somebody else on a branch, pushed.
+// theirs commits to a branch as another user, and pushes it.
 func (d *deploy) theirs(branch string, files map[string]string) string {
 	d.t.Helper()
 	d.Git("fetch", "-q", d.bare, branch)
@@ -88,9 +88,9 @@ func (d *deploy) theirs(branch string, files map[string]string) string {
 	return h
 }
 
-// The same in place and over each transport: an empty repository gets its
-// first branch, a branch its next commit, another one a beginning of its own;
-// what others put there stays, and nothing is forced.
+// In place and over each transport: an empty repository gets its first branch,
+// a branch its next commit, another branch its own root. Commits of others
+// stay, and nothing is forced.
 func TestBranches(t *testing.T) {
 	for name, connect := range map[string]func(*deploy){
 		"file": func(d *deploy) { d.open("file://"+d.bare, source.Auth{}) },
@@ -108,15 +108,19 @@ func TestBranches(t *testing.T) {
 			ctx := context.Background()
 			d := newDeploy(t)
 			connect(d)
+
 			if got := d.head("fairlead/eu-1"); got != "" {
 				t.Fatalf("the branch is at %s", got)
 			}
+
 			one := d.commit("", released("fairlead/eu-1", map[string]string{"default/a.yaml": "a: 1\n", "default/b.yaml": "b: 1\n", "_cluster/c.yaml": "c: 1\n"}))
 			if got := d.head("fairlead/eu-1"); got != one || d.in("rev-parse", "fairlead/eu-1") != one {
 				t.Errorf("the branch is at %s, want %s", got, one)
 			}
+
 			two := d.commit(one, released("fairlead/eu-1", map[string]string{"default/a.yaml": "a: 2\n", "_cluster/c.yaml": sourcetest.Delete}))
 			other := d.commit("", released("fairlead/us-1", map[string]string{"default/a.yaml": "a: 1\n"}))
+
 			if got := d.in("log", "--format=%P", "fairlead/eu-1"); got != one {
 				t.Errorf("its parents are %q", got)
 			}
@@ -126,6 +130,7 @@ func TestBranches(t *testing.T) {
 			if got := d.in("ls-tree", "-r", "--name-only", "fairlead/eu-1"); got != "default/a.yaml\ndefault/b.yaml" {
 				t.Errorf("it holds %q", got)
 			}
+
 			d.in("fsck", "--strict")
 
 			tree, err := d.b.Tree(ctx, "fairlead/eu-1", two)
@@ -139,7 +144,7 @@ func TestBranches(t *testing.T) {
 				t.Errorf("b has the hash %s", h)
 			}
 
-			// Somebody else pushes: the late commit is not made, theirs stays.
+			// Someone else pushes: the late commit is not made, theirs stays.
 			theirs := d.theirs("fairlead/eu-1", map[string]string{"README": "hello\n", "default/b.yaml": "b: theirs\n"})
 			late := released("fairlead/eu-1", map[string]string{"default/a.yaml": "a: 3\n"})
 			if _, err := d.b.Commit(ctx, two, late); !errors.Is(err, source.ErrBranchMoved) {
@@ -151,14 +156,18 @@ func TestBranches(t *testing.T) {
 			if _, err := d.b.Tree(ctx, "fairlead/eu-1", theirs); err != nil {
 				t.Fatal(err)
 			}
+
 			d.commit(theirs, late)
 			if got := d.in("show", "fairlead/eu-1:README", "fairlead/eu-1:default/a.yaml", "fairlead/eu-1:default/b.yaml"); got != "hello\na: 3\nb: theirs" {
 				t.Errorf("it holds %q", got)
 			}
-			// What is there cannot be made, what is gone cannot be added to.
+
+			// A branch that exists cannot be created, one that is gone cannot be
+			// extended.
 			if _, err := d.b.Commit(ctx, "", late); !errors.Is(err, source.ErrBranchMoved) {
 				t.Errorf("got %v", err)
 			}
+
 			d.in("update-ref", "-d", "refs/heads/fairlead/us-1")
 			if _, err := d.b.Commit(ctx, other, released("fairlead/us-1", map[string]string{"x": "1"})); !errors.Is(err, source.ErrBranchMoved) {
 				t.Errorf("got %v", err)
@@ -166,7 +175,8 @@ func TestBranches(t *testing.T) {
 			if got := d.head("fairlead/us-1"); got != "" {
 				t.Errorf("it is at %s", got)
 			}
-			// A name that git cannot keep beside the others.
+
+			// A name that conflicts with an existing one in git.
 			if _, err := d.b.Commit(ctx, "", released("fairlead/eu-1/x", map[string]string{"x": "1"})); err == nil || errors.Is(err, source.ErrBranchMoved) {
 				t.Errorf("got %v", err)
 			}
@@ -177,8 +187,8 @@ func TestBranches(t *testing.T) {
 	}
 }
 
-// A second instance that makes the same commit does no harm, a commit is not
-// older than its parent, and of many who commit at once each has its place.
+// A second instance that makes the same commit is harmless, a commit is never
+// older than its parent, and of many concurrent commits each gets its place.
 func TestBranchesMeet(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -189,11 +199,13 @@ func TestBranchesMeet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	e := released("fairlead/eu-1", map[string]string{"a": "1"})
 	one := d.commit("", e)
 	if again, err := second.Commit(ctx, "", e); err != nil || again != one {
 		t.Errorf("%s, %v", again, err)
 	}
+
 	theirs := d.theirs("fairlead/eu-1", map[string]string{"b": "1"})
 	old := released("fairlead/eu-1", map[string]string{"a": "2"})
 	old.When = noon.AddDate(-1, 0, 0)
@@ -213,9 +225,11 @@ func TestBranchesMeet(t *testing.T) {
 							_, err = b.Commit(ctx, head, released("fairlead/eu-1", map[string]string{b.String()[:4] + name: "1"}))
 						}
 					}
+
 					if err == nil {
 						return
 					}
+
 					if !errors.Is(err, source.ErrBranchMoved) {
 						t.Error(err)
 						return
@@ -224,15 +238,17 @@ func TestBranchesMeet(t *testing.T) {
 			})
 		}
 	}
+
 	all.Wait()
 	if got := d.in("ls-tree", "--name-only", "fairlead/eu-1"); got != "a\nb\nfilex\nfiley\nfilez\nhttpx\nhttpy\nhttpz" {
 		t.Errorf("it holds %q", got)
 	}
+
 	d.in("fsck", "--strict")
 }
 
-// One commit is one push, and costs no fetch as long as nobody else writes;
-// however many ask for their branches at once, the server is asked twice.
+// One commit is one push, and needs no fetch as long as nobody else writes.
+// However many ask for the branches at once, the server is asked twice.
 func TestBranchesCost(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -243,9 +259,11 @@ func TestBranchesCost(t *testing.T) {
 	for _, v := range []string{"1", "2", "3"} {
 		head = d.commit(head, released("fairlead/eu-1", map[string]string{"a": v}))
 	}
+
 	if packs, pushes := s.packs.Load(), s.pushes.Load(); packs != 0 || pushes != 3 {
 		t.Errorf("%d fetches, %d pushes", packs, pushes)
 	}
+
 	s.asked.Store(0)
 	var all sync.WaitGroup
 	for range 50 {
@@ -255,21 +273,24 @@ func TestBranchesCost(t *testing.T) {
 			}
 		})
 	}
+
 	all.Wait()
-	// Those that come while the first is on its way share the second, unless
-	// the machine is so busy that they come later.
+	// Those that come while the first is in progress share the second, unless the
+	// machine is so busy that they come later.
 	if asked := s.asked.Load(); asked > 10 {
 		t.Errorf("asked %d times", asked)
 	}
-	// A process that begins fetches the last commit, not the history.
+
+	// A new process fetches the last commit, not the history.
 	d.open(s.address(), s.basic())
 	d.commit(head, released("fairlead/eu-1", map[string]string{"a": "4"}))
+
 	if packs := s.packs.Load(); packs != 1 {
 		t.Errorf("%d fetches", packs)
 	}
 }
 
-// F21: whatever becomes of the answer, what was taken is known to be taken.
+// F21: even if the answer is lost, an accepted push is known to be accepted.
 func TestBranchesWhenAnswersAreLost(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -282,14 +303,15 @@ func TestBranchesWhenAnswersAreLost(t *testing.T) {
 	if got := d.in("rev-parse", "fairlead/eu-1"); got != two {
 		t.Errorf("the branch is at %s, want %s", got, two)
 	}
-	// Somebody is faster between our look and our push.
+
+	// Someone else pushes between our listing and our push.
 	s.race = func() { d.theirs("fairlead/eu-1", map[string]string{"b": "1"}) }
 	if _, err := d.b.Commit(ctx, two, released("fairlead/eu-1", map[string]string{"a": "3"})); !errors.Is(err, source.ErrBranchMoved) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// What a server does not want is said in its words, and free of secrets.
+// The error for a rejected push has the server's words, and no secrets.
 func TestBranchesDenied(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -299,46 +321,56 @@ func TestBranchesDenied(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(d.bare, "hooks", "pre-receive"), []byte(hook), 0o755); err != nil {
 		t.Fatal(err)
 	}
+
 	d.open(strings.Replace(s.address(), "://", "://ada:s3cret@", 1), source.Auth{CA: s.ca})
 	if strings.Contains(d.b.String(), "s3cret") {
 		t.Errorf("it is called %s", d.b)
 	}
+
 	_, err := d.b.Commit(ctx, "", released("fairlead/eu-1", map[string]string{"a": "1"}))
 	if !errors.Is(err, source.ErrDenied) || !strings.Contains(err.Error(), "is protected") || strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("got %v", err)
 	}
+
 	d.open(strings.Replace(s.address(), "://", "://ada:wr0ng@", 1), source.Auth{CA: s.ca})
 	if _, err = d.b.Head(ctx, "x"); !errors.Is(err, source.ErrDenied) || strings.Contains(err.Error(), "wr0ng") {
 		t.Errorf("got %v", err)
 	}
-	now := source.Auth{Username: "ada", Password: "wr0ng", CA: s.ca} // F44: rotated while they are in use
+
+	now := source.Auth{Username: "ada", Password: "wr0ng", CA: s.ca} // F44: rotated while in use
 	d.open(s.address(), source.Auth{})
 	d.b.Renew(func() (source.Auth, error) { return now, nil })
+
 	if _, err = d.b.Head(ctx, "x"); !errors.Is(err, source.ErrDenied) {
 		t.Errorf("got %v", err)
 	}
+
 	now.Password = "s3cret"
 	if _, err = d.b.Head(ctx, "x"); err != nil {
 		t.Errorf("got %v", err)
 	}
+
 	d.open(s.URL+"/nothing.git", s.basic())
 	if _, err = d.b.Head(ctx, "x"); !errors.Is(err, source.ErrDenied) {
 		t.Errorf("got %v", err)
 	}
+
 	s.deny.Store(true)
 	if _, err = d.b.Head(ctx, "x"); err == nil || errors.Is(err, source.ErrDenied) {
 		t.Errorf("a server that is away: %v", err)
 	}
-	// A branch that somebody has checked out is not pulled away from them.
+
+	// A branch that is checked out is not moved.
 	g := sourcetest.New(t)
 	g.Commit("one", nil)
 	d.open("file://"+g.Dir, source.Auth{})
+
 	if _, err := d.b.Commit(ctx, g.Head(), released("main", map[string]string{"a": "1"})); !errors.Is(err, source.ErrDenied) || !strings.Contains(err.Error(), "checked out") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// T07: only what is understood is connected to.
+// T07: only supported URLs are connected to.
 func TestT07BranchesURLs(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{
@@ -350,8 +382,8 @@ func TestT07BranchesURLs(t *testing.T) {
 	}
 }
 
-// Git and we take the same lock: a branch that git is writing is waited for,
-// and one that is never let go is said to be.
+// Git and fairlead take the same lock: they wait while git updates a branch,
+// and report a lock that is never released.
 func TestBranchesLock(t *testing.T) {
 	t.Parallel()
 	d := newDeploy(t)
@@ -365,8 +397,10 @@ func TestBranchesLock(t *testing.T) {
 	if err := os.WriteFile(lock, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
+
 	time.AfterFunc(100*time.Millisecond, func() { os.Remove(lock) })
 	d.commit(one, released("fairlead/eu-1", map[string]string{"a": "2"}))
+
 	if err := os.WriteFile(lock, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -23,13 +23,14 @@ import (
 	"github.com/fairlead/fairlead/source"
 )
 
-// F36: a server whose certificate is not valid by our clock is named in words that
-// are the same in every round.
+// F36: the error for a server whose certificate is not valid now has the same
+// words in every round.
 func TestCertificateOfAnotherTime(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<30, 0),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
@@ -38,14 +39,16 @@ func TestCertificateOfAnotherTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	s := httptest.NewUnstartedServer(http.NotFoundHandler())
 	s.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{raw}, PrivateKey: key}}}
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.StartTLS()
 	defer s.Close()
+
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})
 	_, err = source.Clone(context.Background(), filepath.Join(t.TempDir(), "mirror"), s.URL+"/repo.git", source.Auth{CA: ca})
-	want := s.URL + "/repo.git: its certificate is valid from 1970-01-01T00:00:00Z to 2004-01-10T13:37:04Z, and by our clock that is not now"
+	want := s.URL + "/repo.git: its certificate is valid from 1970-01-01T00:00:00Z to 2004-01-10T13:37:04Z, which is not now by the local clock"
 	if err == nil || err.Error() != want {
 		t.Errorf("it reads %v\nwant     %s", err, want)
 	}

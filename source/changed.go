@@ -10,8 +10,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// Changed is the sorted paths of the files, symlinks and submodules that were
-// added, removed or differ between two trees; a nil tree is empty. Directories
+// Changed lists the files, symlinks and submodules that were added, removed or
+// modified between two trees, sorted by path; a nil tree is empty. Directories
 // with equal hashes are not read, so the cost is that of the change.
 func Changed(a, b *Tree) ([]string, error) {
 	var w changes
@@ -25,6 +25,7 @@ func Changed(a, b *Tree) ([]string, error) {
 	if err := w.compare(a, b, "", before, after); err != nil {
 		return nil, err
 	}
+
 	slices.Sort(w.paths)
 	return slices.Compact(w.paths), nil
 }
@@ -34,16 +35,18 @@ type changes struct {
 	depth int
 }
 
-// compare records what differs under one path. An entry of mode 0 is absent.
+// compare records the differences under one path. An entry of mode 0 is absent.
 func (w *changes) compare(a, b *Tree, at string, before, after entry) error {
 	if before.hash == after.hash && before.mode == after.mode {
 		return nil
 	}
+
 	for _, e := range []entry{before, after} {
 		if e.mode != 0 && !e.isDir() {
 			w.paths = append(w.paths, at)
 		}
 	}
+
 	if !before.isDir() && !after.isDir() {
 		return nil
 	}
@@ -51,14 +54,17 @@ func (w *changes) compare(a, b *Tree, at string, before, after entry) error {
 		return fmt.Errorf("%s: more than %d directories deep", at, maxDepth)
 	}
 	defer func() { w.depth-- }()
+
 	old, err := listOf(a, at, before)
 	if err != nil {
 		return err
 	}
+
 	now, err := listOf(b, at, after)
 	if err != nil {
 		return err
 	}
+
 	for len(old) > 0 || len(now) > 0 {
 		var o, n entry
 		var name string
@@ -71,13 +77,15 @@ func (w *changes) compare(a, b *Tree, at string, before, after entry) error {
 			o, n, name = old[0], now[0], now[0].name
 			old, now = old[1:], now[1:]
 		}
+
 		if o.hash == n.hash && o.mode == n.mode {
-			continue // as most are; their paths need not be made
+			continue // the common case; do not build the path
 		}
 		if err := w.compare(a, b, path.Join(at, name), o, n); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 

@@ -17,13 +17,13 @@ import (
 // Commit is one commit of the first-parent line.
 type Commit struct {
 	Hash    string
-	Parent  string // the first parent; "" for a root
+	Parent  string // first parent; "" for a root
 	Subject string
 	Author  string // "Name <mail>"
-	// Authored is when the change was written, When it was committed, in UTC.
+	// Authored is the author date, When the commit date, both in UTC.
 	Authored, When time.Time
-	// Trailers are the commit's own, then those of the commits that it merges
-	// in, newest first: forges write merge messages of their own.
+	// Trailers are those of the commit, then those of the commits that it merges,
+	// newest first: a forge writes its own message for a merge.
 	Trailers []Trailer
 
 	repo *Repo
@@ -45,26 +45,31 @@ func (r *Repo) Commit(hash string) (*Commit, error) {
 	return r.fill(c, commits{})
 }
 
-// fill makes the public commit, with the trailers of what it merges in.
+// fill makes the public commit, with the trailers of the commits it merges.
 func (r *Repo) fill(c *commit, seen commits) (*Commit, error) {
 	out := &Commit{
 		Hash: c.hash.String(), Subject: c.subject(), Author: c.author, Authored: c.authored, When: c.when,
 		Trailers: trailers(c.message), repo: r, tree: c.tree,
 	}
+
 	if len(c.parents) == 0 {
 		return out, nil
 	}
+
 	out.Parent = c.parents[0].String()
 	if len(c.parents) == 1 || r.isShallow(c.hash) {
 		return out, nil
 	}
+
 	merged, err := r.reachable(c.parents[1:], c.parents[:1], seen)
 	if err != nil {
 		return nil, fmt.Errorf("merge %s: %w", short(c.hash), err)
 	}
+
 	for _, m := range merged {
 		out.Trailers = append(out.Trailers, trailers(m.message)...)
 	}
+
 	return out, nil
 }
 
@@ -85,14 +90,14 @@ func (r *Repo) commit(h plumbing.Hash) (*commit, error) {
 		return nil, fmt.Errorf("commit %s: %w", short(h), err)
 	}
 	if kind != plumbing.CommitObject {
-		return nil, fmt.Errorf("commit %s: it is a %s", short(h), kind)
+		return nil, fmt.Errorf("commit %s: is a %s, not a commit", short(h), kind)
 	}
 	return parseCommit(h, b)
 }
 
-// parseCommit is strict about the headers that it reads: tree, parents,
-// author and committer, in this order and not twice, so that no two readers
-// can see different trees in one commit.
+// parseCommit is strict about the headers it reads: tree, parents, author and
+// committer must be in this order and not repeated, so that no two readers can
+// see different trees in one commit.
 func parseCommit(h plumbing.Hash, b []byte) (*commit, error) {
 	headers, message, _ := bytes.Cut(b, []byte("\n\n"))
 	c := &commit{hash: h, message: strings.ToValidUTF8(string(message), "�")}
@@ -101,16 +106,18 @@ func parseCommit(h plumbing.Hash, b []byte) (*commit, error) {
 		key, value, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
 		at, known := commitHeaders[string(key)]
 		if !known {
-			continue // encoding, signatures, and their continuation lines
+			continue // encoding, signatures and their continuation lines
 		}
+
 		if at < stage || at == stage && at != parentHeader {
 			return nil, fmt.Errorf("commit %s: header %q is out of order", short(h), key)
 		}
+
 		stage = at
 		switch at {
 		case treeHeader, parentHeader:
 			if !plumbing.IsHash(string(value)) {
-				return nil, fmt.Errorf("commit %s: header %q holds no hash", short(h), key)
+				return nil, fmt.Errorf("commit %s: header %q is not a hash", short(h), key)
 			}
 			if at == treeHeader {
 				c.tree = plumbing.NewHash(string(value))
@@ -123,9 +130,11 @@ func parseCommit(h plumbing.Hash, b []byte) (*commit, error) {
 			_, c.when = signature(value)
 		}
 	}
+
 	if c.tree.IsZero() || stage != committerHeader {
 		return nil, fmt.Errorf("commit %s: headers are missing", short(h))
 	}
+
 	return c, nil
 }
 
@@ -147,11 +156,13 @@ func signature(b []byte) (who string, when time.Time) {
 	if end < 0 {
 		return s, time.Unix(0, 0).UTC()
 	}
+
 	seconds, _, _ := strings.Cut(strings.TrimSpace(s[end+1:]), " ")
 	n, err := strconv.ParseInt(seconds, 10, 64)
 	if err != nil {
 		n = 0
 	}
+
 	return s[:end+1], time.Unix(n, 0).UTC()
 }
 
@@ -164,14 +175,15 @@ func (c *commit) subject() string {
 
 var trailerLine = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9-]*)[ \t]*:[ \t]*(.*)$`)
 
-// trailers are found as git finds them: in the last paragraph, not being the
-// first, when all its lines are trailers, or a quarter of them are and one is
+// trailers finds them as git does: in the last paragraph, unless it is also the
+// first, if all its lines are trailers, or if a quarter of them are and one is
 // git's own.
 func trailers(message string) []Trailer {
 	paragraphs := paragraphsOf(message)
 	if len(paragraphs) < 2 {
 		return nil
 	}
+
 	var found []Trailer
 	others, gits := 0, false
 	for _, line := range paragraphs[len(paragraphs)-1] {
@@ -189,9 +201,11 @@ func trailers(message string) []Trailer {
 			others++
 		}
 	}
+
 	if others > 0 && (!gits || len(found)*3 < others) {
 		return nil
 	}
+
 	return found
 }
 
@@ -205,28 +219,33 @@ func paragraphsOf(message string) (paragraphs [][]string) {
 			paragraphs, paragraph = append(paragraphs, paragraph), nil
 		}
 	}
+
 	return paragraphs
 }
 
-// ErrNoPath is what Tree wraps when a commit has no such directory.
+// ErrNoPath is wrapped by Tree if a commit has no such directory.
 var ErrNoPath = errors.New("no such directory")
 
-// Tree is the directory at path in the commit; "" or "." is its root.
+// Tree is the directory at path in the commit; "" or "." is the root.
 func (c *Commit) Tree(path string) (*Tree, error) {
 	h := c.tree
 	for name := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
 		if name == "" || name == "." {
 			continue
 		}
+
 		entries, err := c.repo.entries(h)
 		if err != nil {
 			return nil, fmt.Errorf("commit %s: %w", c.Hash[:8], err)
 		}
+
 		e := lookup(entries, name)
 		if e == nil || !e.isDir() {
 			return nil, fmt.Errorf("commit %s: %s: %w", c.Hash[:8], path, ErrNoPath)
 		}
+
 		h = e.hash
 	}
+
 	return newTree(c.repo, h), nil
 }

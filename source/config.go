@@ -14,8 +14,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/config"
 )
 
-// config reads the user's configuration of git, as git does: the system's, the
-// user's, the repository's. Only edits ask for it. A fleet is read without.
+// config reads the user's git configuration as git does: the system's, the
+// user's, the repository's. Only edits need it; a fleet is read without it.
 func (r *Repo) config() (*config.Config, error) {
 	all := config.New()
 	for _, file := range r.configFiles() {
@@ -35,6 +35,7 @@ func (r *Repo) configFiles() []string {
 		}
 		files = append(files, file)
 	}
+
 	if file, ok := os.LookupEnv("GIT_CONFIG_GLOBAL"); ok {
 		files = append(files, file)
 	} else {
@@ -44,6 +45,7 @@ func (r *Repo) configFiles() []string {
 		}
 		files = append(files, filepath.Join(xdg, "git", "config"), inHome("~/.gitconfig"))
 	}
+
 	return append(files, filepath.Join(r.common, "config"))
 }
 
@@ -56,23 +58,26 @@ func inHome(path string) string {
 	return path
 }
 
-// maxIncludes bounds how deep files include each other; it is git's.
+// maxIncludes limits the depth of includes, as in git.
 const maxIncludes = 10
 
-// include adds a file, and what it includes behind it.
+// include adds a file, followed by the files that it includes.
 func (r *Repo) include(all *config.Config, file string, depth int) error {
 	f, err := os.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+
 	if err != nil {
 		return fmt.Errorf("git configuration: %w", err)
 	}
 	defer f.Close()
+
 	one := config.New()
 	if err := config.NewDecoder(f).Decode(one); err != nil {
 		return fmt.Errorf("git configuration %s: %w", file, err)
 	}
+
 	for _, s := range one.Sections {
 		for _, o := range s.Options {
 			all.AddOption(s.Name, config.NoSubsection, o.Key, o.Value)
@@ -83,9 +88,11 @@ func (r *Repo) include(all *config.Config, file string, depth int) error {
 			}
 		}
 	}
+
 	if depth == maxIncludes {
 		return fmt.Errorf("git configuration %s: included %d deep", file, depth)
 	}
+
 	var paths []string
 	for _, s := range one.Sections {
 		switch {
@@ -93,30 +100,34 @@ func (r *Repo) include(all *config.Config, file string, depth int) error {
 			paths = append(paths, s.Options.GetAll("path")...)
 		case strings.EqualFold(s.Name, "includeIf"):
 			for _, sub := range s.Subsections {
-				if r.isIn(sub.Name, file) {
+				if r.matchesGitDir(sub.Name, file) {
 					paths = append(paths, sub.Options.GetAll("path")...)
 				}
 			}
 		}
 	}
+
 	for _, path := range paths {
 		if err := r.include(all, from(filepath.Dir(file), inHome(path)), depth+1); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
-// isIn is whether a condition "gitdir:PATTERN" holds for the repository. Other
-// conditions do not.
-func (r *Repo) isIn(condition, file string) bool {
+// matchesGitDir reports whether an includeIf condition "gitdir:PATTERN" matches
+// the repository. Other conditions never match.
+func (r *Repo) matchesGitDir(condition, file string) bool {
 	kind, pattern, _ := strings.Cut(condition, ":")
 	if kind != "gitdir" && kind != "gitdir/i" {
 		return false
 	}
+
 	if rest, ok := strings.CutPrefix(pattern, "./"); ok {
 		pattern = filepath.Join(filepath.Dir(file), rest) + map[bool]string{true: "/"}[strings.HasSuffix(rest, "/")]
 	}
+
 	ends := strings.HasSuffix(pattern, "/")
 	if pattern = inHome(pattern); ends {
 		pattern = strings.TrimSuffix(pattern, "/") + "/**"
@@ -124,6 +135,7 @@ func (r *Repo) isIn(condition, file string) bool {
 	if !filepath.IsAbs(pattern) {
 		pattern = "**/" + pattern
 	}
+
 	expression := regexp.QuoteMeta(pattern)
 	expression = strings.ReplaceAll(expression, `\*\*/`, `(.*/)?`)
 	expression = strings.ReplaceAll(expression, `\*\*`, `.*`)
@@ -132,16 +144,18 @@ func (r *Repo) isIn(condition, file string) bool {
 	if kind == "gitdir/i" {
 		expression = "(?i)" + expression
 	}
+
 	dir, err := filepath.Abs(r.gitDir)
 	if err != nil {
 		return false
 	}
+
 	re, err := regexp.Compile("^" + expression + "$")
 	return err == nil && re.MatchString(dir)
 }
 
-// User is who the user's configuration of git says commits here; a part that
-// it does not say is empty.
+// User is the committer in the user's git configuration; a part that is not
+// configured is empty.
 func (r *Repo) User() (name, mail string, err error) {
 	c, err := r.config()
 	if err != nil {
@@ -151,26 +165,29 @@ func (r *Repo) User() (name, mail string, err error) {
 	return user.Options.Get("name"), user.Options.Get("email"), nil
 }
 
-// origin is the address that the remote of this name is pushed to; "" when
-// there is none.
+// origin is the push address of the remote called origin; "" if there is none.
 func (r *Repo) origin() (string, error) {
 	c, err := r.config()
 	if err != nil {
 		return "", err
 	}
+
 	remote := c.Section("remote").Subsection("origin")
 	if address := remote.Options.Get("pushurl"); address != "" {
-		return rewritten(c, address, "insteadOf"), nil
+		return insteadOf(c, address, "insteadOf"), nil
 	}
+
 	address := remote.Options.Get("url")
-	if other := rewritten(c, address, "pushInsteadOf"); other != address {
+	if other := insteadOf(c, address, "pushInsteadOf"); other != address {
 		return other, nil
 	}
-	return rewritten(c, address, "insteadOf"), nil
+
+	return insteadOf(c, address, "insteadOf"), nil
 }
 
-// rewritten is an address after the url.BASE.insteadOf of the longest prefix.
-func rewritten(c *config.Config, address, key string) string {
+// insteadOf rewrites an address by the url.BASE.insteadOf with the longest
+// matching prefix.
+func insteadOf(c *config.Config, address, key string) string {
 	longest, result := "", address
 	for _, base := range c.Section("url").Subsections {
 		for _, prefix := range base.Options.GetAll(key) {
@@ -179,5 +196,6 @@ func rewritten(c *config.Config, address, key string) string {
 			}
 		}
 	}
+
 	return result
 }

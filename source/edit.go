@@ -20,7 +20,7 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
-// Init makes an empty bare repository at dir whose HEAD is branch.
+// Init creates an empty bare repository at dir whose HEAD is branch.
 func Init(dir, branch string) (*Repo, error) {
 	_, err := git.PlainInitWithOptions(dir, &git.PlainInitOptions{
 		Bare:        true,
@@ -32,24 +32,25 @@ func Init(dir, branch string) (*Repo, error) {
 	return Open(dir)
 }
 
-// Edit is a change of a branch: an edit of the fleet is a commit.
+// Edit is a commit to make on a branch.
 type Edit struct {
 	Branch string
-	// On is the commit that the branch must be at; "" is wherever it is.
+	// On is the commit that the branch must be at; "" for any.
 	On      string
 	Message string
-	// Author is a name and a mail address; When is also when it is committed.
+	// Author is a name and a mail address. When is the author and the commit date.
 	Author, Mail string
 	When         time.Time
-	// Files by path; nil removes one, and so goes a directory without files.
+	// Files by path; nil removes a file. Empty directories disappear with it.
 	Files map[string][]byte
 }
 
-// Apply commits an edit on top of its branch, which it makes when it is not
-// there, and returns the commit's hash. Work trees are left alone.
+// Apply commits an edit on top of its branch, which it creates if necessary,
+// and returns the commit's hash. Work trees are not touched.
 func (r *Repo) Apply(e Edit) (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+
 	name := plumbing.NewBranchReferenceName(e.Branch)
 	parent := plumbing.ZeroHash
 	if old, err := r.refs.Reference(name); err == nil {
@@ -58,18 +59,21 @@ func (r *Repo) Apply(e Edit) (string, error) {
 	if e.On != "" && e.On != parent.String() {
 		return "", fmt.Errorf("branch %s: %w", e.Branch, ErrBranchMoved)
 	}
+
 	hash, err := r.writer().commit(parent, e)
 	if err != nil {
 		return "", fmt.Errorf("edit of %s: %w", e.Branch, err)
 	}
+
 	if err := r.move(name, parent, hash); err != nil {
 		return "", fmt.Errorf("branch %s: %w", e.Branch, err)
 	}
+
 	return hash.String(), nil
 }
 
-// Draft writes the commit of an edit on top of a parent and moves no branch:
-// nobody sees it until it is pushed.
+// Draft commits an edit on top of parent without moving a branch: nobody sees
+// it until it is pushed.
 func (r *Repo) Draft(parent string, e Edit) (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -80,8 +84,7 @@ func (r *Repo) Draft(parent string, e Edit) (string, error) {
 	return hash.String(), nil
 }
 
-// advance moves a branch from one commit to another, unless it is elsewhere by
-// now.
+// advance moves a branch from one commit to another, unless it has moved.
 func (r *Repo) advance(branch, from, to string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -97,7 +100,7 @@ func (r *Repo) writer() *writer {
 
 type writer struct{ store storer.EncodedObjectStorer }
 
-// commit writes the commit of an edit; a zero parent is none.
+// commit writes the commit of an edit; a zero parent makes a root commit.
 func (w *writer) commit(on plumbing.Hash, e Edit) (plumbing.Hash, error) {
 	c := &object.Commit{Message: e.Message}
 	c.Author = object.Signature{Name: e.Author, Email: e.Mail, When: e.When}
@@ -110,15 +113,17 @@ func (w *writer) commit(on plumbing.Hash, e Edit) (plumbing.Hash, error) {
 		}
 		c.ParentHashes, old = []plumbing.Hash{on}, parent.TreeHash
 	}
+
 	var err error
 	if c.TreeHash, err = w.tree(old, e.Files); err != nil {
 		return plumbing.ZeroHash, err
 	}
+
 	return w.put(c)
 }
 
-// after is commit, not before the one that it is on.
-func (w *writer) after(on plumbing.Hash, e Edit) (plumbing.Hash, error) {
+// commitAfter is commit with a date that is not before the parent's.
+func (w *writer) commitAfter(on plumbing.Hash, e Edit) (plumbing.Hash, error) {
 	if !on.IsZero() {
 		parent, err := object.GetCommit(w.store, on)
 		if err != nil {
@@ -128,10 +133,11 @@ func (w *writer) after(on plumbing.Hash, e Edit) (plumbing.Hash, error) {
 			e.When = parent.Committer.When.UTC()
 		}
 	}
+
 	return w.commit(on, e)
 }
 
-// tree writes a tree: an older one, if any, with files edited.
+// tree writes a tree: old, if any, with files edited.
 func (w *writer) tree(old plumbing.Hash, files map[string][]byte) (plumbing.Hash, error) {
 	entries := map[string]object.TreeEntry{}
 	if !old.IsZero() {
@@ -143,6 +149,7 @@ func (w *writer) tree(old plumbing.Hash, files map[string][]byte) (plumbing.Hash
 			entries[e.Name] = e
 		}
 	}
+
 	below := map[string]map[string][]byte{}
 	for name, content := range files {
 		dir, rest, nested := strings.Cut(path.Clean(name), "/")
@@ -168,23 +175,27 @@ func (w *writer) tree(old plumbing.Hash, files map[string][]byte) (plumbing.Hash
 			entries[dir] = object.TreeEntry{Name: dir, Mode: mode, Hash: hash}
 		}
 	}
+
 	for dir, files := range below {
 		var was plumbing.Hash
 		if e, ok := entries[dir]; ok {
 			if e.Mode != filemode.Dir {
-				return plumbing.ZeroHash, fmt.Errorf("%s is in the way: it is no directory", dir)
+				return plumbing.ZeroHash, fmt.Errorf("%s is not a directory", dir)
 			}
 			was = e.Hash
 		}
+
 		hash, err := w.tree(was, files)
 		if err != nil {
 			return plumbing.ZeroHash, err
 		}
+
 		entries[dir] = object.TreeEntry{Name: dir, Mode: filemode.Dir, Hash: hash}
 		if hash == emptyTree {
 			delete(entries, dir)
 		}
 	}
+
 	t := &object.Tree{Entries: slices.Collect(maps.Values(entries))}
 	slices.SortFunc(t.Entries, func(a, b object.TreeEntry) int { return strings.Compare(sortName(a), sortName(b)) })
 	return w.put(t)
@@ -193,7 +204,8 @@ func (w *writer) tree(old plumbing.Hash, files map[string][]byte) (plumbing.Hash
 // emptyTree is the hash of a tree without entries.
 var emptyTree = plumbing.NewHash("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
 
-// sortName is how git orders a tree: a directory as if it ended in a slash.
+// sortName is the name by which git orders a tree: a directory's ends in a
+// slash.
 func sortName(e object.TreeEntry) string {
 	if e.Mode == filemode.Dir {
 		return e.Name + "/"
@@ -224,11 +236,13 @@ func (w *writer) object(kind plumbing.ObjectType, content []byte) (plumbing.Hash
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
+
 	if _, err := out.Write(content); err != nil {
 		return plumbing.ZeroHash, err
 	}
 	if err := out.Close(); err != nil {
 		return plumbing.ZeroHash, err
 	}
+
 	return w.store.SetEncodedObject(encoded)
 }

@@ -10,13 +10,14 @@ import (
 	"time"
 )
 
-// What Apply writes is what git itself reads, and passes its checks.
+// git can read what Apply writes, and git fsck accepts it.
 func TestApplyWritesWhatGitReads(t *testing.T) {
 	dir := t.TempDir()
 	r, err := Init(dir, "main")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	when := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	edit := func(message string, files map[string][]byte) string {
 		t.Helper()
@@ -26,6 +27,7 @@ func TestApplyWritesWhatGitReads(t *testing.T) {
 		}
 		return hash
 	}
+
 	edit("first", map[string][]byte{"a.yaml": []byte("a: 1\n"), "dir/b.yaml": []byte("b: 1\n"), "dir.x/c.yaml": []byte("c: 1\n"), "gone/d": []byte("d\n")})
 	head := edit("second\n\nFairlead-Begin: true\n", map[string][]byte{"dir/b.yaml": []byte("b: 2\n"), "gone/d": nil, "dir/deep/e.yaml": []byte("e: 1\n")})
 
@@ -36,11 +38,13 @@ func TestApplyWritesWhatGitReads(t *testing.T) {
 		}
 		return string(out)
 	}
+
 	git("fsck", "--strict")
 	want := "a.yaml\ndir.x/c.yaml\ndir/b.yaml\ndir/deep/e.yaml\n"
 	if got := git("ls-tree", "-r", "--name-only", "main"); got != want {
 		t.Errorf("git sees %q, want %q", got, want)
 	}
+
 	c, err := r.Commit(head)
 	if err != nil {
 		t.Fatal(err)
@@ -48,6 +52,7 @@ func TestApplyWritesWhatGitReads(t *testing.T) {
 	if len(c.Trailers) != 1 || c.Parent == "" {
 		t.Errorf("commit %+v", c)
 	}
+
 	tree, err := c.Tree(".")
 	if err != nil {
 		t.Fatal(err)

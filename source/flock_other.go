@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// onlyOne knows no lock here that ends with its process: the file of one that
-// was killed is to be removed by hand.
-func onlyOne(file string) (unlock func(), err error) {
+// lockFile has no lock here that ends with its process: the file of a killed
+// process has to be removed by hand.
+func lockFile(file string) (unlock func(), err error) {
 	for end := time.Now().Add(lockTime); ; time.Sleep(5 * time.Millisecond) {
 		f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 		switch {
@@ -23,7 +23,7 @@ func onlyOne(file string) (unlock func(), err error) {
 		case !errors.Is(err, fs.ErrExist):
 			return nil, err
 		case time.Now().After(end):
-			return nil, fmt.Errorf("%s is there: another process holds it, or was killed and the file is to be removed", file)
+			return nil, fmt.Errorf("%s exists: another process holds the lock; if none is running, remove the file", file)
 		}
 	}
 }

@@ -12,21 +12,22 @@ import (
 	"time"
 )
 
-// onlyOne waits until no other process has the lock in a file. It ends with
-// the process, however that ends.
-func onlyOne(file string) (unlock func(), err error) {
+// lockFile waits until no other process holds the lock of a file. The lock ends
+// with the process, however that ends.
+func lockFile(file string) (unlock func(), err error) {
 	for end := time.Now().Add(lockTime); ; {
 		f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o666)
 		if err != nil {
 			return nil, err
 		}
+
 		switch err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
 		case err == nil && isAt(f, file):
 			return func() {
 				_ = os.Remove(file)
 				_ = f.Close()
 			}, nil
-		case err == nil: // whoever had it has removed it
+		case err == nil: // the previous holder has removed it
 		case !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR):
 			return nil, errors.Join(fmt.Errorf("lock %s: %w", file, err), f.Close())
 		case time.Now().After(end):
@@ -34,6 +35,7 @@ func onlyOne(file string) (unlock func(), err error) {
 		default:
 			time.Sleep(5 * time.Millisecond)
 		}
+
 		_ = f.Close()
 	}
 }

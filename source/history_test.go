@@ -43,6 +43,7 @@ func TestHistoryIsTheFirstParentLine(t *testing.T) {
 	if got, want := subjects(history), []string{"one", "two", "merge of a forge", "four"}; !slices.Equal(got, want) {
 		t.Errorf("history is %q, want %q", got, want)
 	}
+
 	m := history[2]
 	want := []source.Trailer{{"Reviewed-by", "Grace"}, {"Fairlead-Begin", "true"}, {"Fairlead-Allow-Delete", "sha256:1"}}
 	if m.Hash != merge || m.Parent != history[1].Hash || !slices.Equal(m.Trailers, want) {
@@ -68,6 +69,7 @@ func TestHistoryIsTheFirstParentLine(t *testing.T) {
 	if base, err := r.MergeBase("main~2", side); err != nil || base != one {
 		t.Errorf("merge base is %s, %v; want %s", base, err, one)
 	}
+
 	in, err := r.TrailersIn("main~2", "main")
 	if err != nil || !slices.Equal(in, want) {
 		t.Errorf("trailers in main~2..main: %v, %v", in, err)
@@ -79,6 +81,7 @@ func TestT14ShallowBoundaryIsNoRoot(t *testing.T) {
 	for i := range 4 {
 		g.Commit(fmt.Sprint(i), nil)
 	}
+
 	clone := filepath.Join(t.TempDir(), "shallow")
 	g.Git("clone", "-q", "--depth=2", "file://"+g.Dir, clone)
 	r := open(t, clone)
@@ -95,6 +98,7 @@ func TestT14ShallowBoundaryIsNoRoot(t *testing.T) {
 	if _, err := r.Resolve("HEAD~3"); !errors.As(err, &shallow) {
 		t.Errorf("got %v", err)
 	}
+
 	g.GitIn(clone, "", "fetch", "-q", "--unshallow")
 	if all, err := r.History("", "HEAD"); err != nil || len(all) != 4 {
 		t.Errorf("deepened: %v, %v", all, err)
@@ -111,8 +115,7 @@ func TestMergeBaseOfStrangers(t *testing.T) {
 	}
 }
 
-// Whatever the history looks like, git agrees on what is reachable, and on the
-// trailers.
+// For any history, git agrees on what is reachable, and on the trailers.
 func TestHistoryAgreesWithGit(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		g := sourcetest.New(t)
@@ -126,6 +129,7 @@ func TestHistoryAgreesWithGit(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
+
 		var got []string
 		for _, c := range history {
 			got = append(got, c.Hash)
@@ -133,9 +137,11 @@ func TestHistoryAgreesWithGit(t *testing.T) {
 				rt.Fatalf("%s: trailers %v, want %v", c.Subject, c.Trailers, want)
 			}
 		}
+
 		if !slices.Equal(got, want) {
 			rt.Fatalf("history is %v, want %v", got, want)
 		}
+
 		in, err := r.TrailersIn(a, b)
 		if err != nil {
 			rt.Fatal(err)
@@ -143,6 +149,7 @@ func TestHistoryAgreesWithGit(t *testing.T) {
 		if want := strings.Fields(g.Git("log", "--format=%s", a+".."+b)); !slices.Equal(sorted(in), slices.Sorted(slices.Values(want))) {
 			rt.Fatalf("trailers in %s..%s: %v, want %v", a, b, in, want)
 		}
+
 		base, err := r.MergeBase(a, b)
 		if err != nil {
 			rt.Fatal(err)
@@ -153,8 +160,8 @@ func TestHistoryAgreesWithGit(t *testing.T) {
 	})
 }
 
-// grow makes commits with any parents and dates that jump by some hours. Each
-// has its number as its subject and as its only trailer.
+// grow makes commits with random parents, and dates that jump by some hours.
+// Each has its number as its subject and as its only trailer.
 func grow(rt *rapid.T, g *sourcetest.Repo) (hashes []string) {
 	var stream strings.Builder
 	n := rapid.IntRange(1, 14).Draw(rt, "commits")
@@ -162,18 +169,22 @@ func grow(rt *rapid.T, g *sourcetest.Repo) (hashes []string) {
 		when := 1767225600 + i*3600 + rapid.IntRange(-5, 5).Draw(rt, "skew")*3600
 		message := fmt.Sprintf("%d\n\nNumber: %d\n", i, i)
 		fmt.Fprintf(&stream, "commit refs/heads/c%d\nmark :%d\ncommitter Ada <ada@example.com> %d +0000\ndata %d\n%s", i, i+1, when, len(message), message)
+
 		if i > 0 {
 			parents := rapid.SliceOfNDistinct(rapid.IntRange(max(0, i-5), i-1), 1, 3, rapid.ID[int]).Draw(rt, "parents")
 			for j, p := range parents {
 				fmt.Fprintf(&stream, "%s :%d\n", []string{"from", "merge", "merge"}[j], p+1)
 			}
 		}
+
 		stream.WriteString("\n")
 	}
+
 	g.GitIn(g.Dir, stream.String(), "fast-import", "--quiet")
 	for i := range n {
 		hashes = append(hashes, g.Git("rev-parse", fmt.Sprintf("c%d", i)))
 	}
+
 	return hashes
 }
 
@@ -216,10 +227,12 @@ func TestTrailersAreFoundAsGitFindsThem(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			var got strings.Builder
 			for _, t := range c.Trailers {
 				fmt.Fprintf(&got, "%s=%s\n", t.Key, t.Value)
 			}
+
 			want := g.Git("log", "-1", "--format=%(trailers:only,unfold,key_value_separator==)", hash)
 			if strings.TrimSpace(got.String()) != strings.ReplaceAll(want, "\r", "") {
 				t.Errorf("got %q, git finds %q", got.String(), want)

@@ -18,14 +18,14 @@ import (
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 )
 
-// session is one conversation with a server: its refs, then a pack.
+// session is one session with a server: list its refs, then fetch a pack.
 type session interface {
 	AdvertisedReferencesContext(context.Context) (*packp.AdvRefs, error)
 	UploadPack(context.Context, *packp.UploadPackRequest) (*packp.UploadPackResponse, error)
 	io.Closer
 }
 
-// pushSession is the other kind of conversation: its refs, then our pack.
+// pushSession is a session that lists the server's refs, then sends a pack.
 type pushSession interface {
 	AdvertisedReferencesContext(context.Context) (*packp.AdvRefs, error)
 	ReceivePack(context.Context, *packp.ReferenceUpdateRequest) (*packp.ReportStatus, error)
@@ -61,36 +61,39 @@ func dialHTTP(r *remote) (transport.Transport, *transport.Endpoint, transport.Au
 	if len(r.auth.CA) > 0 {
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(r.auth.CA) {
-			return nil, nil, nil, errors.New("the CA holds no PEM certificate")
+			return nil, nil, nil, errors.New("the CA contains no PEM certificate")
 		}
 	}
+
 	client := &http.Client{
 		Transport: &http.Transport{
 			Proxy:                 http.ProxyFromEnvironment,
 			DialContext:           (&net.Dialer{Timeout: dialTimeout}).DialContext,
 			TLSClientConfig:       config,
 			TLSHandshakeTimeout:   dialTimeout,
-			ResponseHeaderTimeout: 5 * time.Minute, // a server counts objects before it answers
+			ResponseHeaderTimeout: 5 * time.Minute, // a server counts objects before it responds
 			ForceAttemptHTTP2:     true,
-			// One fetch, one connection: nothing is kept open between polls.
+			// One connection per fetch: nothing stays open between polls.
 			IdleConnTimeout: 10 * time.Second,
 		},
 		CheckRedirect: sameHost,
 	}
-	var auth transport.AuthMethod // nil asks anonymously
+
+	var auth transport.AuthMethod // nil means anonymous
 	switch {
 	case r.auth.BearerToken != "":
 		auth = &githttp.TokenAuth{Token: r.auth.BearerToken}
 	case r.auth.Username != "" || r.auth.Password != "":
 		auth = &githttp.BasicAuth{Username: r.auth.Username, Password: r.auth.Password}
 	}
+
 	endpoint := *r.endpoint // a redirect within the host edits it
 	c := githttp.NewClientWithOptions(client, &githttp.ClientOptions{RedirectPolicy: githttp.FollowInitialRedirects})
 	return c, &endpoint, auth, nil
 }
 
-// sameHost refuses redirects to another host: credentials must not travel,
-// and what comes from there is not what the operator named.
+// sameHost refuses redirects to another host: credentials must not leak, and
+// its content is not what the operator configured.
 func sameHost(next *http.Request, via []*http.Request) error {
 	if from := via[0].URL; next.URL.Host != from.Host || next.URL.Scheme != from.Scheme {
 		return fmt.Errorf("redirect to another host refused: %s://%s", next.URL.Scheme, next.URL.Host)

@@ -16,19 +16,19 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// index is the bytes of git's index. An entry of it is edited in place or put
-// in, and all that is not understood here stays: marks of files, what other
-// programs keep there.
+// index is git's index as bytes. Entries are edited in place or inserted, and
+// everything that this package does not understand is preserved: flags of
+// files, extensions of other programs.
 type index struct{ b []byte }
 
-// indexEntry is where the entry of a file stands, and what it says.
+// indexEntry is the position and content of a file's entry.
 type indexEntry struct {
 	at   int
 	hash plumbing.Hash
 }
 
-// The fixed part of an entry: times, device, inode, mode, owner, size; then
-// the hash and the flags.
+// The fixed part of an entry: times, device, inode, mode, owner, size; then the
+// hash and the flags.
 const (
 	entrySize  = 62
 	statSize   = 40
@@ -36,48 +36,54 @@ const (
 )
 
 var (
-	errIndex     = errors.New("git's index is in a form that is not understood")
-	errUntracked = errors.New("git does not track it")
+	errIndex     = errors.New("unsupported format of git's index")
+	errUntracked = errors.New("not tracked by git")
 )
 
-// find looks an entry up. Its error says why the file cannot be committed.
+// find looks up an entry. The error says why the file cannot be committed.
 func (x index) find(name string) (found *indexEntry, err error) {
 	_, err = x.walk(func(at int, entry string) error {
 		if entry != name {
 			return nil
 		}
+
 		flags := binary.BigEndian.Uint16(x.b[at+statSize+20:])
 		var extended uint16
 		if flags&0x4000 != 0 {
 			extended = binary.BigEndian.Uint16(x.b[at+entrySize:])
 		}
+
 		switch {
 		case flags&0x3000 != 0:
-			return errors.New("it is in conflict")
+			return errors.New("it has an unresolved conflict")
 		case extended&0x4000 != 0:
-			return errors.New("it is left out of the work tree")
+			return errors.New("it is excluded from the work tree (skip-worktree)")
 		case extended&0x2000 != 0:
-			return errors.New("it is only announced to git, not added")
+			return errors.New("it is only marked as intent-to-add; run git add")
 		}
+
 		found = &indexEntry{at: at}
 		copy(found.hash[:], x.b[at+statSize:])
 		return nil
 	})
+
 	if err == nil && found == nil {
 		err = errUntracked
 	}
 	return found, err
 }
 
-// walk visits the entries and returns where they end.
+// walk visits the entries and returns the end of the last.
 func (x index) walk(visit func(at int, name string) error) (end int, err error) {
 	if len(x.b) < headerSize+20 || string(x.b[:4]) != "DIRC" {
 		return 0, errIndex
 	}
+
 	version, count := binary.BigEndian.Uint32(x.b[4:]), binary.BigEndian.Uint32(x.b[8:])
 	if version < 2 || version > 4 {
 		return 0, errIndex
 	}
+
 	limit := len(x.b) - 20
 	at, previous := headerSize, ""
 	for range count {
@@ -85,9 +91,11 @@ func (x index) walk(visit func(at int, name string) error) (end int, err error) 
 		if at+entrySize > limit {
 			return 0, errIndex
 		}
+
 		if at += entrySize; binary.BigEndian.Uint16(x.b[at-2:])&0x4000 != 0 {
 			at += 2
 		}
+
 		var kept string
 		if version == 4 {
 			strip, n := varint(x.b[at:limit])
@@ -97,40 +105,47 @@ func (x index) walk(visit func(at int, name string) error) (end int, err error) 
 			at += n
 			kept = previous[:len(previous)-strip]
 		}
+
 		zero := bytes.IndexByte(x.b[at:limit], 0)
 		if zero < 0 {
 			return 0, errIndex
 		}
+
 		name := kept + string(x.b[at:at+zero])
 		at += zero + 1
 		if version < 4 {
-			// Entries are padded to a multiple of eight, with one zero at least.
+			// Entries are padded to a multiple of eight, with at least one zero.
 			at = begin + (at-1-begin+8)&^7
 		}
+
 		if at > limit {
 			return 0, errIndex
 		}
 		if err := visit(begin, name); err != nil {
 			return 0, err
 		}
+
 		previous = name
 	}
+
 	return at, nil
 }
 
-// varint is the number that version 4 writes before a name.
+// varint decodes the number that version 4 writes before a name.
 func varint(b []byte) (value, n int) {
 	for n < len(b) && n < 5 {
 		c := b[n]
 		if n > 0 {
 			value++
 		}
+
 		value = value<<7 | int(c&0x7f)
 		n++
 		if c&0x80 == 0 {
 			return value, n
 		}
 	}
+
 	return 0, 0
 }
 
@@ -140,42 +155,50 @@ func (x index) extensions(visit func(at int, name string, size int)) error {
 	if err != nil {
 		return err
 	}
+
 	for limit := len(x.b) - sha1.Size; at < limit; {
 		if at+8 > limit {
 			return errIndex
 		}
+
 		size := int(binary.BigEndian.Uint32(x.b[at+4:]))
 		if size < 0 || size > limit-at-8 {
 			return errIndex
 		}
+
 		visit(at, string(x.b[at:at+4]), size)
 		at += 8 + size
 	}
+
 	return nil
 }
 
-// add is the index with an entry for a new file, which set fills in. What git
-// keeps by the number of an entry, or about files that it does not track, it
-// finds out again.
+// add inserts an entry for a new file, which set fills in. It drops extensions
+// that refer to entries by number or describe untracked files; git rebuilds
+// them.
 func (x index) add(name string) (index, error) {
 	at, previous, next := headerSize, "", ""
 	end, err := x.walk(func(entry int, there string) error {
 		switch {
 		case strings.HasPrefix(there, name+"/") || strings.HasPrefix(name, there+"/"):
-			return fmt.Errorf("%s is staged, and in its way", there)
+			return fmt.Errorf("%s is staged and conflicts with it", there)
 		case there < name:
 			previous = there
 		case next == "":
 			at, next = entry, there
 		}
+
 		return nil
 	})
+
 	if err != nil {
 		return x, err
 	}
+
 	if next == "" {
 		at = end
 	}
+
 	entry := make([]byte, entrySize)
 	binary.BigEndian.PutUint32(entry[24:], 0o100644)
 	binary.BigEndian.PutUint16(entry[entrySize-2:], uint16(min(len(name), 0xfff)))
@@ -187,7 +210,7 @@ func (x index) add(name string) (index, error) {
 	} else {
 		entry = append(append(append(entry, unvarint(len(previous))...), name...), 0)
 		if next != "" {
-			// Its name was written as a difference to that before it.
+			// Its name was encoded as a difference from the one before it.
 			fixed := entrySize
 			if binary.BigEndian.Uint16(rest[entrySize-2:])&0x4000 != 0 {
 				fixed += 2
@@ -197,13 +220,14 @@ func (x index) add(name string) (index, error) {
 			rest = slices.Concat(rest[:fixed], unvarint(len(name)), []byte(next), []byte{0}, tail)
 		}
 	}
+
 	out := slices.Concat(x.b[:at], entry, rest)
 	binary.BigEndian.PutUint32(out[8:], binary.BigEndian.Uint32(out[8:])+1)
 	var refused error
 	err = x.extensions(func(at int, extension string, size int) {
 		switch extension {
 		case "link", "sdir":
-			refused = errIndex // an entry in it is not all that there is to one
+			refused = errIndex // an entry in it that is more than an entry
 		case "FSMN", "UNTR":
 		default:
 			out = append(out, x.b[at:at+8+size]...)
@@ -222,7 +246,7 @@ func unvarint(value int) []byte {
 	return b
 }
 
-// set gives an entry the content and the state of its file.
+// set updates an entry to the content and the stat data of its file.
 func (x index) set(e *indexEntry, hash plumbing.Hash, info os.FileInfo) {
 	put := func(field int, v uint32) { binary.BigEndian.PutUint32(x.b[e.at+4*field:], v) }
 	stamp := func(field int, t time.Time) {
@@ -232,6 +256,7 @@ func (x index) set(e *indexEntry, hash plumbing.Hash, info os.FileInfo) {
 		put(field, uint32(t.Unix()))
 		put(field+1, uint32(t.Nanosecond()))
 	}
+
 	s := statOf(info)
 	stamp(0, s.changed)
 	stamp(2, info.ModTime())
@@ -243,10 +268,10 @@ func (x index) set(e *indexEntry, hash plumbing.Hash, info os.FileInfo) {
 	copy(x.b[e.at+statSize:], hash[:])
 }
 
-// doubt has git look at the content of every file that was written no earlier
-// than the index. Git does so by the index's own time; ours will be later, and
-// a change of the same length, made in the same moment, would pass for none.
-func (x index) doubt(written time.Time) error {
+// smudge makes git compare the content of every file that is not older than the
+// index. git decides that by the index's own time. Ours will be later, so a
+// change of the same length in the same moment would go unnoticed.
+func (x index) smudge(written time.Time) error {
 	_, err := x.walk(func(at int, _ string) error {
 		get := func(field int) int64 { return int64(binary.BigEndian.Uint32(x.b[at+4*field:])) }
 		if !time.Unix(get(2), get(3)).Before(written) {
@@ -257,20 +282,21 @@ func (x index) doubt(written time.Time) error {
 	return err
 }
 
-// fileStat is what git compares of a file beside its times and its size. What
-// is zero makes git look at the content once.
+// fileStat is what git compares of a file besides its times and size. A zero
+// field makes git compare the content once.
 type fileStat struct {
 	changed                    time.Time
 	device, inode, user, group uint32
 }
 
-// bytes is the index with its checksum, without what its entries no longer
-// bear out: the hashes of their trees, and where they are.
+// bytes is the index with its checksum, without the extensions that no longer
+// match its entries: the hashes of trees, and the entry offsets.
 func (x index) bytes() ([]byte, error) {
 	end, err := x.walk(func(int, string) error { return nil })
 	if err != nil {
 		return nil, err
 	}
+
 	out := bytes.Clone(x.b[:end])
 	err = x.extensions(func(at int, extension string, size int) {
 		switch extension {
@@ -279,14 +305,17 @@ func (x index) bytes() ([]byte, error) {
 			out = append(out, x.b[at:at+8+size]...)
 		}
 	})
+
 	if err != nil {
 		return nil, err
 	}
+
 	limit := len(x.b) - sha1.Size
 	var sum [sha1.Size]byte
 	if !bytes.Equal(x.b[limit:], sum[:]) { // zeros: index.skipHash
 		sum = sha1.Sum(out)
 	}
+
 	return append(out, sum[:]...), nil
 }
 
@@ -294,7 +323,7 @@ func (x index) bytes() ([]byte, error) {
 func lockIndex(path string) (*indexLock, error) {
 	f, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if errors.Is(err, os.ErrExist) {
-		return nil, fmt.Errorf("another git is at work here: %s.lock is there", path)
+		return nil, fmt.Errorf("another git process is running: %s.lock exists; if none is, remove the file", path)
 	}
 	if err != nil {
 		return nil, err
@@ -307,7 +336,7 @@ type indexLock struct {
 	path string
 }
 
-// release gives the lock up. After write it does nothing.
+// release releases the lock. It does nothing after write.
 func (l *indexLock) release() {
 	if l.file != nil {
 		_ = l.file.Close()
@@ -316,7 +345,7 @@ func (l *indexLock) release() {
 	}
 }
 
-// write replaces the index and gives the lock up.
+// write replaces the index and releases the lock.
 func (l *indexLock) write(b []byte) error {
 	_, err := l.file.Write(b)
 	if err = errors.Join(err, l.file.Close()); err == nil {

@@ -20,101 +20,118 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport"
 )
 
-// Clone mirrors url at dir, bare, with all branches and tags. When dir holds
-// the mirror already it is opened and fetched; a mirror that is damaged, or of
-// another url, is made anew beside it and takes its place when complete.
+// Clone mirrors url at dir, bare, with all branches and tags. If dir already
+// has the mirror, it is opened and fetched. A mirror that is damaged, or of
+// another url, is cloned again next to it and replaced when the clone is
+// complete.
 //
-// When a mirror is there and only the fetch fails, Clone returns both the Repo
-// and the error, so that a fleet can be looked at while its server is away.
-// A url that is a path on this machine is opened in place, as Open does.
+// If there is a mirror and only the fetch fails, Clone returns both the Repo
+// and the error, so that commands that only read still work. A url that is a
+// local path is opened in place, as Open does.
 func Clone(ctx context.Context, dir, url string, auth Auth) (*Repo, error) {
 	remote, isRemote, err := parseRemote(url, auth)
 	if err != nil {
 		return nil, err
 	}
+
 	if !isRemote {
 		return Open(url)
 	}
+
 	dir = filepath.Clean(dir)
-	if err := oursOrFree(dir); err != nil {
+	if err := checkMirrorDir(dir); err != nil {
 		return nil, err
 	}
+
 	if r, err := openMirror(dir, remote); err == nil {
 		return r, r.Fetch(ctx)
 	}
-	return cloneAnew(ctx, dir, remote)
+
+	return reclone(ctx, dir, remote)
 }
 
-// marker is a file of a mirror that names where it comes from. A directory
+// marker is a file in a mirror with the address of its remote. A directory
 // without it is never replaced.
 const marker = "fairlead-mirror"
 
-func oursOrFree(dir string) error {
+func checkMirrorDir(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) || err == nil && len(entries) == 0 {
 		return nil
 	}
+
 	if err != nil {
 		return fmt.Errorf("mirror %s: %w", dir, err)
 	}
 	if !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == marker }) {
-		return fmt.Errorf("mirror %s: the directory is in use, and holds no mirror", dir)
+		return fmt.Errorf("mirror %s: the directory is not empty and is not a mirror", dir)
 	}
+
 	return nil
 }
 
-// openMirror opens what an earlier Clone left, if it is whole and of the same
-// remote.
+// openMirror opens the mirror of an earlier Clone, if it is complete and of the
+// same remote.
 func openMirror(dir string, remote *remote) (*Repo, error) {
 	of, err := oneLine(filepath.Join(dir, marker))
 	if err != nil {
 		return nil, err
 	}
+
 	if of != remote.String() {
-		return nil, fmt.Errorf("mirror %s: of %s", dir, of)
+		return nil, fmt.Errorf("mirror %s: is a mirror of %s", dir, of)
 	}
+
 	r, err := Open(dir)
 	if err != nil {
 		return nil, err
 	}
+
 	r.remote = remote
 	have, err := r.mirrored()
 	if err != nil {
 		return nil, err
 	}
-	if missing := r.lacking(have); len(missing) > 0 {
+
+	if missing := r.missing(have); len(missing) > 0 {
 		return nil, fmt.Errorf("mirror %s: object %s is missing", dir, missing[0])
 	}
 	if _, err := r.Resolve("HEAD"); err != nil {
 		return nil, fmt.Errorf("mirror %s: %w", dir, err)
 	}
+
 	return r, nil
 }
 
-// cloneAnew fetches into a directory beside dir and swaps the two.
-func cloneAnew(ctx context.Context, dir string, remote *remote) (*Repo, error) {
+// reclone fetches into a directory next to dir and swaps the two.
+func reclone(ctx context.Context, dir string, remote *remote) (*Repo, error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return nil, fmt.Errorf("mirror %s: %w", dir, err)
 	}
+
 	temp, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+".new-*")
 	if err != nil {
 		return nil, fmt.Errorf("mirror %s: %w", dir, err)
 	}
 	defer os.RemoveAll(temp)
+
 	if err := initialise(temp, remote); err != nil {
 		return nil, fmt.Errorf("mirror %s: %w", dir, err)
 	}
+
 	fresh, err := Open(temp)
 	if err != nil {
 		return nil, err
 	}
+
 	fresh.remote = remote
 	if err := fresh.Fetch(ctx); err != nil {
 		return nil, err
 	}
-	if err := swap(dir, temp); err != nil {
+	if err := replaceDir(dir, temp); err != nil {
 		return nil, fmt.Errorf("mirror %s: %w", dir, err)
 	}
+
 	return openMirror(dir, remote)
 }
 
@@ -124,6 +141,7 @@ func initialise(dir string, remote *remote) error {
 			return err
 		}
 	}
+
 	for name, content := range map[string]string{
 		"HEAD":   "ref: refs/heads/main\n",
 		"config": "[core]\n\trepositoryformatversion = 0\n\tbare = true\n",
@@ -133,12 +151,13 @@ func initialise(dir string, remote *remote) error {
 			return err
 		}
 	}
+
 	return nil
 }
 
-// swap puts temp at dir. What was there is renamed first and removed last, so
-// that a crash leaves one of the two.
-func swap(dir, temp string) error {
+// replaceDir moves temp to dir. The old directory is renamed first and removed
+// last, so that a crash leaves one of the two.
+func replaceDir(dir, temp string) error {
 	old := temp + ".old"
 	if err := os.Rename(dir, old); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -149,9 +168,9 @@ func swap(dir, temp string) error {
 	return os.RemoveAll(old)
 }
 
-// mirrored is the part of a server's refs that a mirror keeps.
+// mirrored is the part of a server's refs that a mirror stores.
 type mirrored struct {
-	head plumbing.ReferenceName // which branch HEAD is
+	head plumbing.ReferenceName // the branch that HEAD points to
 	refs map[plumbing.ReferenceName]plumbing.Hash
 }
 
@@ -159,30 +178,32 @@ func (m mirrored) equal(o mirrored) bool {
 	if m.head != o.head || len(m.refs) != len(o.refs) {
 		return false
 	}
+
 	for name, h := range m.refs {
 		if o.refs[name] != h {
 			return false
 		}
 	}
+
 	return true
 }
 
-// Fetch brings a mirror up to date: new objects first, then all refs at once.
-// When the server has nothing new, only its refs are asked for. It does
-// nothing for a repository that was opened in place.
+// Fetch updates a mirror: new objects first, then all refs at once. If the
+// server has nothing new, it only lists the refs. It does nothing for a
+// repository that was opened in place.
 func (r *Repo) Fetch(ctx context.Context) error {
 	if r.remote == nil {
 		return nil
 	}
 	if r.damaged.Load() {
-		return r.heal(ctx)
+		return r.repair(ctx)
 	}
-	return r.remote.fault(r.fetch(ctx))
+	return r.remote.redacted(r.fetch(ctx))
 }
 
-// heal makes a mirror anew in which an object was found to be missing.
-func (r *Repo) heal(ctx context.Context) error {
-	if _, err := cloneAnew(ctx, r.path, r.remote); err != nil {
+// repair clones a mirror again in which an object is missing.
+func (r *Repo) repair(ctx context.Context) error {
+	if _, err := reclone(ctx, r.path, r.remote); err != nil {
 		return err
 	}
 	r.mu.Lock()
@@ -198,34 +219,41 @@ func (r *Repo) fetch(ctx context.Context) error {
 		return err
 	}
 	defer s.Close()
+
 	advertised, err := s.AdvertisedReferencesContext(ctx)
 	if err != nil {
 		return err
 	}
+
 	want := mirrorOf(advertised)
 	if len(want.refs) == 0 {
 		return transport.ErrEmptyRemoteRepository
 	}
+
 	have, err := r.mirrored()
 	if err != nil {
 		return err
 	}
+
 	if want.equal(have) {
 		return nil
 	}
-	if wants := r.lacking(want); len(wants) > 0 {
+
+	if wants := r.missing(want); len(wants) > 0 {
 		if err := r.download(ctx, s, advertised, wants, have); err != nil {
 			return err
 		}
 	}
-	if missing := r.lacking(want); len(missing) > 0 {
+
+	if missing := r.missing(want); len(missing) > 0 {
 		return fmt.Errorf("the server did not send %s", missing[0])
 	}
+
 	return r.writeRefs(want)
 }
 
-// mirrorOf takes the branches and tags of what a server has. Names that are
-// no ref names are left out: they cannot be stored, nor asked for.
+// mirrorOf selects the branches and tags of a server's refs. Invalid ref names
+// are skipped: they can be neither stored nor requested.
 func mirrorOf(advertised *packp.AdvRefs) mirrored {
 	m := mirrored{refs: map[plumbing.ReferenceName]plumbing.Hash{}}
 	for name, h := range advertised.References {
@@ -234,42 +262,50 @@ func mirrorOf(advertised *packp.AdvRefs) mirrored {
 			m.refs[ref] = h
 		}
 	}
+
 	for _, pair := range advertised.Capabilities.Get(capability.SymRef) {
 		if target, ok := strings.CutPrefix(pair, "HEAD:"); ok {
 			m.head = plumbing.ReferenceName(target)
 		}
 	}
+
 	if _, ok := m.refs[m.head]; ok || advertised.Head == nil {
 		return m
 	}
-	// An old server, or a detached HEAD: the branch of that commit.
+
+	// An old server, or a detached HEAD: take a branch at that commit.
 	for _, name := range []plumbing.ReferenceName{"refs/heads/main", "refs/heads/master"} {
 		if m.refs[name] == *advertised.Head {
 			m.head = name
 			return m
 		}
 	}
+
 	m.head = ""
 	for name, h := range m.refs {
 		if h == *advertised.Head && name.IsBranch() && (m.head == "" || name < m.head) {
 			m.head = name
 		}
 	}
+
 	return m
 }
 
-// mirrored reads what the last fetch wrote.
+// mirrored reads the refs that the last fetch wrote.
 func (r *Repo) mirrored() (mirrored, error) {
 	m := mirrored{refs: map[plumbing.ReferenceName]plumbing.Hash{}}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+
 	if head, err := r.refs.Reference(plumbing.HEAD); err == nil {
 		m.head = head.Target()
 	}
+
 	refs, err := r.refs.IterReferences()
 	if err != nil {
 		return m, fmt.Errorf("refs: %w", err)
 	}
+
 	err = refs.ForEach(func(ref *plumbing.Reference) error {
 		if ref.Type() == plumbing.HashReference && (ref.Name().IsBranch() || ref.Name().IsTag()) {
 			m.refs[ref.Name()] = ref.Hash()
@@ -279,10 +315,11 @@ func (r *Repo) mirrored() (mirrored, error) {
 	return m, err
 }
 
-// lacking is which of the wanted objects are not there yet.
-func (r *Repo) lacking(want mirrored) []plumbing.Hash {
+// missing returns which of the wanted objects do not exist yet.
+func (r *Repo) missing(want mirrored) []plumbing.Hash {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+
 	stores := r.fresh()
 	missing := map[plumbing.Hash]bool{}
 	for _, h := range want.refs {
@@ -294,18 +331,20 @@ func (r *Repo) lacking(want mirrored) []plumbing.Hash {
 			}
 		}
 	}
+
 	hashes := make([]plumbing.Hash, 0, len(missing))
 	for h := range missing {
 		hashes = append(hashes, h)
 	}
+
 	plumbing.HashesSort(hashes)
 	return hashes
 }
 
-// maxPack bounds what a server can make us store in one fetch.
+// maxPack limits what a server can make us store in one fetch.
 const maxPack = 8 << 30
 
-// download fetches the wanted objects and all that they need.
+// download fetches the wanted objects and everything they need.
 func (r *Repo) download(ctx context.Context, s session, advertised *packp.AdvRefs, wants []plumbing.Hash, have mirrored) (err error) {
 	req := packp.NewUploadPackRequestFromCapabilities(advertised.Capabilities)
 	if advertised.Capabilities.Supports(capability.NoProgress) {
@@ -313,6 +352,7 @@ func (r *Repo) download(ctx context.Context, s session, advertised *packp.AdvRef
 			return err
 		}
 	}
+
 	req.Wants = wants
 	req.Haves = r.haves(have, advertised)
 	response, err := s.UploadPack(ctx, req)
@@ -320,54 +360,59 @@ func (r *Repo) download(ctx context.Context, s session, advertised *packp.AdvRef
 		return err
 	}
 	defer response.Close()
-	pack := unbanded(req, response)
+
+	pack := demuxed(req, response)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	err = packfile.WritePackfileToObjectStorage(r.stores[0], &capped{ctx: ctx, from: pack, left: maxPack})
+
+	err = packfile.WritePackfileToObjectStorage(r.stores[0], &packReader{ctx: ctx, from: pack, left: maxPack})
 	if err != nil {
-		r.sweep()
+		r.removeTempPacks()
 		return fmt.Errorf("pack: %w", err)
 	}
+
 	return r.reopen()
 }
 
-// sweep removes what an interrupted download leaves behind.
-func (r *Repo) sweep() {
+// removeTempPacks removes what an interrupted download left behind.
+func (r *Repo) removeTempPacks() {
 	left, _ := filepath.Glob(filepath.Join(r.common, "objects", "pack", "tmp_pack_*"))
 	for _, name := range left {
-		_ = os.Remove(name) // garbage that git, too, would collect
+		_ = os.Remove(name) // git would collect this garbage, too
 	}
 }
 
-// capped reads a pack until it is too large or no longer wanted.
-type capped struct {
+// packReader reads a pack up to a size limit, and until its context ends.
+type packReader struct {
 	ctx  context.Context
 	from io.Reader
 	left int64
 }
 
-func (c *capped) Read(p []byte) (int, error) {
+func (c *packReader) Read(p []byte) (int, error) {
 	if err := c.ctx.Err(); err != nil {
 		return 0, err
 	}
 	if c.left <= 0 {
 		return 0, fmt.Errorf("pack is %w, at most %d bytes are fetched", ErrTooLarge, int64(maxPack))
 	}
+
 	n, err := c.from.Read(p[:min(int64(len(p)), c.left)])
 	c.left -= int64(n)
 	return n, err
 }
 
-// maxHaves is how far back from each ref the server is told what is here. A
-// branch that was rewritten further back is sent whole.
+// maxHaves limits how many commits of each ref are offered to the server. A
+// branch that was rewritten further back is sent in full.
 const maxHaves = 64
 
-// haves tells the server what need not be sent.
+// haves lists what the server need not send.
 func (r *Repo) haves(have mirrored, advertised *packp.AdvRefs) []plumbing.Hash {
 	theirs := map[plumbing.Hash]bool{}
 	for _, h := range advertised.References {
 		theirs[h] = true
 	}
+
 	seen := map[plumbing.Hash]bool{}
 	var hashes []plumbing.Hash
 	for _, h := range have.refs {
@@ -375,18 +420,22 @@ func (r *Repo) haves(have mirrored, advertised *packp.AdvRefs) []plumbing.Hash {
 			if seen[h] {
 				break
 			}
+
 			seen[h] = true
 			c, err := r.commit(h)
 			if err != nil {
 				break // a tag object, or not a commit at all
 			}
+
 			hashes = append(hashes, h)
 			if theirs[h] || len(c.parents) == 0 {
 				break
 			}
+
 			h = c.parents[0]
 		}
 	}
+
 	plumbing.HashesSort(hashes)
 	return hashes
 }
@@ -398,24 +447,28 @@ func (r *Repo) writeRefs(m mirrored) error {
 			return err
 		}
 	}
+
 	names := make([]plumbing.ReferenceName, 0, len(m.refs))
 	for name := range m.refs {
 		names = append(names, name)
 	}
+
 	slices.Sort(names)
 	var b strings.Builder
 	for _, name := range names {
 		fmt.Fprintf(&b, "%s %s\n", m.refs[name], name)
 	}
+
 	return replace(filepath.Join(r.common, "packed-refs"), b.String())
 }
 
-// replace writes a file that is seen whole or not at all.
+// replace writes a file atomically.
 func replace(path, content string) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+"-*")
 	if err != nil {
 		return err
 	}
+
 	_, err = f.WriteString(content)
 	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)
@@ -423,5 +476,6 @@ func replace(path, content string) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
+
 	return nil
 }

@@ -36,10 +36,10 @@ type server struct {
 	*httptest.Server
 	dir     string
 	ca      []byte
-	packs   atomic.Int32 // how many packs were asked for
-	asked   atomic.Int32 // how many times refs were asked for
-	pushes  atomic.Int32 // how many packs were sent
-	race    func()       // called before a pack is taken, once
+	packs   atomic.Int32 // number of packs requested
+	asked   atomic.Int32 // number of times refs were listed
+	pushes  atomic.Int32 // number of packs sent
+	race    func()       // called once before a pack is accepted
 	lose    atomic.Bool  // the answer to the next pack
 	deny    atomic.Bool
 	corrupt atomic.Bool
@@ -51,10 +51,12 @@ func serve(t *testing.T, dir string) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	backend := filepath.Join(strings.TrimSpace(string(out)), "git-http-backend")
 	if _, err := os.Stat(backend); err != nil {
 		t.Fatalf("this test needs git-http-backend, which comes with git: %v", err)
 	}
+
 	s := &server{dir: dir}
 	git := &cgi.Handler{Path: backend, Env: []string{"GIT_PROJECT_ROOT=" + filepath.Dir(dir), "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1"}}
 	s.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -70,6 +72,7 @@ func serve(t *testing.T, dir string) *server {
 			http.Error(w, "who?", http.StatusUnauthorized)
 			return
 		}
+
 		switch {
 		case strings.HasSuffix(r.URL.Path, "/git-upload-pack"):
 			s.packs.Add(1)
@@ -90,14 +93,16 @@ func serve(t *testing.T, dir string) *server {
 		default:
 			s.asked.Add(1)
 		}
+
 		git.ServeHTTP(w, r)
 	}))
+
 	t.Cleanup(s.Close)
 	s.ca = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 	return s
 }
 
-// truncated drops the end of what a server sends.
+// truncated drops the end of a server's response.
 type truncated struct {
 	http.ResponseWriter
 	left int
@@ -134,6 +139,7 @@ func TestMirrorFollowsItsServer(t *testing.T) {
 	if b, err := r.DefaultBranch(); err != nil || b != "trunk" {
 		t.Errorf("default branch is %q, %v", b, err)
 	}
+
 	want := func(rev, hash string) {
 		t.Helper()
 		got, err := r.Resolve(rev)
@@ -144,11 +150,13 @@ func TestMirrorFollowsItsServer(t *testing.T) {
 			t.Errorf("%s is %q, %v; want %q", rev, got, err, hash)
 		}
 	}
+
 	want("HEAD", one)
 	want("v1", one)
 	want("side", one)
 
 	before := s.packs.Load()
+
 	if err := r.Fetch(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -159,9 +167,11 @@ func TestMirrorFollowsItsServer(t *testing.T) {
 	two := g.Commit("two", map[string]string{"a": "2"})
 	g.Git("tag", "-f", "v1")
 	g.Git("push", "-q", "-f", bare, "trunk", "v1", ":side")
+
 	if err := r.Fetch(ctx); err != nil {
 		t.Fatal(err)
 	}
+
 	want("trunk", two)
 	want("v1", two)
 	want("side", "")
@@ -169,22 +179,25 @@ func TestMirrorFollowsItsServer(t *testing.T) {
 	g.Git("reset", "-q", "--hard", one)
 	rewritten := g.Commit("rewritten", map[string]string{"a": "3"})
 	g.Git("push", "-q", "-f", bare, "trunk")
+
 	if err := r.Fetch(ctx); err != nil {
 		t.Fatal(err)
 	}
+
 	want("trunk", rewritten)
 	g.GitIn(dir, "", "fsck", "--strict")
 
-	// A second start finds the mirror, also while the server is away.
+	// A second start uses the mirror, even while the server is away.
 	s.deny.Store(true)
 	r, err = source.Clone(ctx, dir, s.address(), s.basic())
 	if err == nil || r == nil {
 		t.Fatalf("server away: %v, %v", r, err)
 	}
+
 	want("trunk", rewritten)
 	s.deny.Store(false)
 
-	// A damaged one is made anew.
+	// A damaged mirror is cloned again.
 	for _, damage := range []func(){
 		func() { os.RemoveAll(filepath.Join(dir, "objects")) },
 		func() { os.Remove(filepath.Join(dir, "HEAD")) },
@@ -201,6 +214,7 @@ func TestMirrorFollowsItsServer(t *testing.T) {
 		}
 		want("trunk", rewritten)
 	}
+
 	if left, _ := os.ReadDir(filepath.Dir(dir)); len(left) != 1 {
 		t.Errorf("left beside the mirror: %v", left)
 	}
@@ -216,30 +230,36 @@ func TestT14MirrorHealsWhenAnObjectIsMissing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	// Only the commit is left.
 	raw := g.Git("cat-file", "commit", head) + "\n"
 	packs, _ := filepath.Glob(filepath.Join(dir, "objects/pack/*"))
 	for _, p := range packs {
 		os.Remove(p)
 	}
+
 	if got := g.GitIn(dir, raw, "hash-object", "-t", "commit", "-w", "--stdin"); got != head {
 		t.Fatalf("commit became %s", got)
 	}
 	if r, err = source.Clone(ctx, dir, s.address(), s.basic()); err != nil {
 		t.Fatal(err)
 	}
+
 	read := func() error {
 		c, err := r.Commit(head)
 		if err != nil {
 			return err
 		}
+
 		tree, err := c.Tree("")
 		if err != nil {
 			return err
 		}
+
 		_, err = tree.ReadFile("a")
 		return err
 	}
+
 	if err := read(); err == nil || !strings.Contains(err.Error(), "is missing") {
 		t.Fatalf("got %v", err)
 	}
@@ -262,11 +282,13 @@ func TestT04TruncatedPackChangesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	noise := make([]byte, 4096)
 	_, _ = rand.Read(noise)
 	two := g.Commit("two", map[string]string{"a": fmt.Sprintf("%x", noise)})
 	g.Git("push", "-q", bare, "main")
 	s.corrupt.Store(true)
+
 	if err := r.Fetch(ctx); err == nil {
 		t.Fatal("half a pack was taken")
 	}
@@ -276,8 +298,10 @@ func TestT04TruncatedPackChangesNothing(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(dir, "objects/pack/tmp*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
+
 	g.GitIn(dir, "", "fsck", "--strict")
 	s.corrupt.Store(false)
+
 	if err := r.Fetch(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -296,9 +320,9 @@ func TestT08WrongCredentialsAndCA(t *testing.T) {
 		auth source.Auth
 		want string
 	}{
-		"nobody":              {s.address(), source.Auth{CA: s.ca}, "asks for credentials"},
-		"wrong password":      {s.address(), source.Auth{Username: "ada", Password: "hunter2", CA: s.ca}, "asks for credentials"},
-		"password in the url": {withPassword, source.Auth{CA: s.ca}, "asks for credentials"},
+		"nobody":              {s.address(), source.Auth{CA: s.ca}, "authentication required"},
+		"wrong password":      {s.address(), source.Auth{Username: "ada", Password: "hunter2", CA: s.ca}, "authentication required"},
+		"password in the url": {withPassword, source.Auth{CA: s.ca}, "authentication required"},
 		"unknown authority":   {withPassword, source.Auth{}, "certificate"},
 		"CA is no PEM":        {s.address(), source.Auth{CA: []byte("x")}, "no PEM certificate"},
 	} {
@@ -311,11 +335,13 @@ func TestT08WrongCredentialsAndCA(t *testing.T) {
 			t.Errorf("%s: something was made", name)
 		}
 	}
+
 	ok := strings.Replace(s.address(), "https://", "https://ada:s3cret@", 1)
 	dir := filepath.Join(t.TempDir(), "mirror")
 	if _, err := source.Clone(context.Background(), dir, ok, source.Auth{CA: s.ca}); err != nil {
 		t.Error(err)
 	}
+
 	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, _ error) error {
 		if b, err := os.ReadFile(path); err == nil && strings.Contains(string(b), "s3cret") {
 			t.Errorf("%s holds the password", path)
@@ -328,10 +354,12 @@ func TestT06RedirectToAnotherHostIsRefused(t *testing.T) {
 	var reached atomic.Int32
 	other := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
 	defer other.Close()
+
 	first := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, other.URL+r.URL.Path, http.StatusFound)
 	}))
 	defer first.Close()
+
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: first.Certificate().Raw})
 	_, err := source.Clone(context.Background(), filepath.Join(t.TempDir(), "m"), first.URL+"/repo.git", source.Auth{Username: "ada", Password: "s3cret", CA: ca})
 	if err == nil || !strings.Contains(err.Error(), "redirect to another host refused") || strings.Contains(err.Error(), "s3cret") {
@@ -359,13 +387,15 @@ func TestMirrorNeverReplacesWhatIsNotOne(t *testing.T) {
 	g := sourcetest.New(t)
 	g.Commit("one", map[string]string{"a": "1"})
 	s := serve(t, g.Bare())
-	if _, err := source.Clone(context.Background(), g.Dir, s.address(), s.basic()); err == nil || !strings.Contains(err.Error(), "holds no mirror") {
+	if _, err := source.Clone(context.Background(), g.Dir, s.address(), s.basic()); err == nil || !strings.Contains(err.Error(), "is not a mirror") {
 		t.Errorf("got %v", err)
 	}
+
 	dir := filepath.Join(t.TempDir(), "mirror")
 	if _, err := source.Clone(context.Background(), dir, s.address(), s.basic()); err != nil {
 		t.Fatal(err)
 	}
+
 	h := sourcetest.New(t)
 	want := h.Commit("other", nil)
 	other := serve(t, h.Bare())
@@ -408,7 +438,7 @@ func TestCloneOfAPathOpensIt(t *testing.T) {
 	}
 }
 
-// sshServer runs git-upload-pack for whoever has the key.
+// sshServer runs git-upload-pack for anyone with the key.
 type sshServer struct {
 	address    string
 	identity   []byte
@@ -425,11 +455,13 @@ func serveSSH(t *testing.T) *sshServer {
 		}
 		return nil, nil
 	}}
+
 	config.AddHostKey(hostKey)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var all sync.WaitGroup
 	t.Cleanup(func() { listener.Close(); all.Wait() })
 	all.Go(func() {
@@ -441,6 +473,7 @@ func serveSSH(t *testing.T) *sshServer {
 			all.Go(func() { uploadPack(conn, config) })
 		}
 	})
+
 	address := listener.Addr().String()
 	return &sshServer{address, identity, []byte(knownhosts.Line([]string{knownhosts.Normalize(address)}, hostKey.PublicKey()) + "\n")}
 }
@@ -451,34 +484,41 @@ func newKey(t *testing.T) (ssh.Signer, []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	block, err := ssh.MarshalPrivateKey(private, "")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	signer, err := ssh.NewSignerFromKey(private)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return signer, pem.EncodeToMemory(block)
 }
 
 func uploadPack(conn net.Conn, config *ssh.ServerConfig) {
 	defer conn.Close()
+
 	_, channels, requests, err := ssh.NewServerConn(conn, config)
 	if err != nil {
 		return
 	}
+
 	go ssh.DiscardRequests(requests)
 	for c := range channels {
 		channel, requests, err := c.Accept()
 		if err != nil {
 			return
 		}
+
 		for r := range requests {
 			if r.Type != "exec" {
 				_ = r.Reply(false, nil)
 				continue
 			}
+
 			_ = r.Reply(true, nil)
 			var request struct{ Command string }
 			_ = ssh.Unmarshal(r.Payload, &request)
@@ -490,6 +530,7 @@ func uploadPack(conn net.Conn, config *ssh.ServerConfig) {
 			if cmd.Run() != nil {
 				status = 1
 			}
+
 			_, _ = channel.SendRequest("exit-status", false, []byte{0, 0, 0, status})
 			channel.Close()
 		}
@@ -511,6 +552,7 @@ func TestMirrorOverSSH(t *testing.T) {
 	if got, err := r.Resolve("main"); err != nil || got != one {
 		t.Errorf("main is %s, %v", got, err)
 	}
+
 	two := g.Commit("two", map[string]string{"a": "2"})
 	if err := r.Fetch(ctx); err != nil {
 		t.Fatal(err)
@@ -521,6 +563,7 @@ func TestMirrorOverSSH(t *testing.T) {
 	if got, err := r.Resolve("main"); err != nil || got != two {
 		t.Errorf("main is %s, %v", got, err)
 	}
+
 	g.GitIn(dir, "", "fsck", "--strict")
 	if _, err := source.Clone(ctx, filepath.Join(t.TempDir(), "m"), "ssh://"+s.address+g.Dir+"-nope", auth); err == nil || !strings.Contains(err.Error(), "not appear to be a git repository") {
 		t.Errorf("got %v", err)
@@ -540,12 +583,12 @@ func TestT08SSHHostKeys(t *testing.T) {
 		auth source.Auth
 		want string
 	}{
-		"no identity":       {source.Auth{KnownHosts: s.knownHosts}, "needs an identity"},
+		"no identity":       {source.Auth{KnownHosts: s.knownHosts}, "requires an identity"},
 		"no known_hosts":    {source.Auth{Identity: s.identity}, "known_hosts is empty"},
 		"blank known_hosts": {source.Auth{Identity: s.identity, KnownHosts: []byte(" \n")}, "known_hosts is empty"},
 		"bad known_hosts":   {source.Auth{Identity: s.identity, KnownHosts: []byte("x y z\n")}, "known_hosts: "},
 		"unknown host":      {source.Auth{Identity: s.identity, KnownHosts: line("elsewhere", other.PublicKey())}, "not in known_hosts"},
-		"changed host key":  {source.Auth{Identity: s.identity, KnownHosts: line(knownhosts.Normalize(s.address), other.PublicKey())}, "is not the one in known_hosts"},
+		"changed host key":  {source.Auth{Identity: s.identity, KnownHosts: line(knownhosts.Normalize(s.address), other.PublicKey())}, "does not match known_hosts"},
 		"wrong identity":    {source.Auth{Identity: stranger, KnownHosts: s.knownHosts}, "unable to authenticate"},
 		"bad identity":      {source.Auth{Identity: []byte("x"), KnownHosts: s.knownHosts}, "ssh identity"},
 	} {
@@ -562,6 +605,7 @@ func TestFetchEndsWithItsContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
+
 	s := serveSSH(t)
 	for _, url := range []string{"http://" + silent.Addr().String() + "/x", "ssh://" + silent.Addr().String() + "/x"} {
 		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
@@ -575,7 +619,7 @@ func TestFetchEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// A server that advertises names which would leave the mirror.
+// A server that advertises refs which would escape the mirror.
 func TestT03CraftedRefNames(t *testing.T) {
 	g := sourcetest.New(t)
 	head := g.Commit("one", map[string]string{"a": "1"})
@@ -590,7 +634,9 @@ func TestT03CraftedRefNames(t *testing.T) {
 		}
 		fmt.Fprint(w, "0000")
 	}))
+
 	defer h.Close()
+
 	dir := filepath.Join(t.TempDir(), "m")
 	if _, err := source.Clone(context.Background(), dir, h.URL+"/x", source.Auth{}); err == nil {
 		t.Error("taken")

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A name that is in order at a glance is in order.
+// A name that isSimpleName accepts is valid.
 func TestPlainNamesAreProper(t *testing.T) {
 	const letters = ".gGiItT~1a/\\ \x00\x1f\x7f\x80é\u200cz:-_"
 	runes := []rune(letters)
@@ -18,13 +18,16 @@ func TestPlainNamesAreProper(t *testing.T) {
 		for i := range name {
 			name[i] = runes[rng.IntN(len(runes))]
 		}
-		if !isPlain(string(name)) {
+
+		if !isSimpleName(string(name)) {
 			continue
 		}
-		if plain++; !isProper(string(name)) {
+
+		if plain++; !isValidName(string(name)) {
 			t.Fatalf("%q", string(name))
 		}
 	}
+
 	if plain < 1000 {
 		t.Errorf("only %d names were plain", plain)
 	}

@@ -13,24 +13,24 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// Overlay is a tree in which some of the files have other contents, or are
-// new: what a commit would hold before there is one.
+// Overlay is a tree with some files replaced or added: what a commit would
+// contain before it is made.
 type Overlay struct {
 	*Tree
 	files map[string][]byte
 }
 
-// With is the tree as if files were other ones. What it does not have is new,
-// unless the content is nil.
+// With is the tree with files replaced or added; nil content removes a file.
 func (t *Tree) With(files map[string][]byte) *Overlay { return &Overlay{t, files} }
 
-// find is the entry of a file or a directory, and whether it is one that the
-// tree does not have.
+// find is the entry of a file or directory, and whether only the overlay has
+// it.
 func (o *Overlay) find(op, name string) (e entry, made bool, err error) {
 	e, err = o.Tree.find(op, name)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return e, false, err
 	}
+
 	for file, b := range o.files {
 		switch {
 		case b == nil:
@@ -40,6 +40,7 @@ func (o *Overlay) find(op, name string) (e entry, made bool, err error) {
 			return entry{name: path.Base(name), mode: modeDir}, true, nil
 		}
 	}
+
 	return e, false, err
 }
 
@@ -49,16 +50,19 @@ func (o *Overlay) Open(name string) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	if b, ok := o.files[name]; ok {
 		return &overlaid{info{e, int64(len(b))}, bytes.NewReader(b)}, nil
 	}
 	if !e.isDir() {
 		return o.Tree.Open(name)
 	}
+
 	entries, err := o.ReadDir(name)
 	if err != nil {
 		return nil, err
 	}
+
 	return &openDir{info: info{e, 0}, rest: entries}, nil
 }
 
@@ -80,11 +84,13 @@ func (o *Overlay) ReadDir(name string) (entries []fs.DirEntry, err error) {
 	if err != nil {
 		return nil, err
 	}
+
 	if !made {
 		if entries, err = o.Tree.ReadDir(name); err != nil {
 			return nil, err
 		}
 	}
+
 	there := map[string]bool{}
 	for i, e := range entries {
 		there[e.Name()] = true
@@ -92,19 +98,23 @@ func (o *Overlay) ReadDir(name string) (entries []fs.DirEntry, err error) {
 			entries[i] = overlaidEntry{e, o, path.Join(name, e.Name())}
 		}
 	}
+
 	for file, b := range o.files {
 		below, ok := strings.CutPrefix("/"+file, strings.TrimSuffix(path.Join("/", name), "/")+"/")
 		child, _, _ := strings.Cut(below, "/")
 		if !ok || b == nil || there[child] {
 			continue
 		}
+
 		there[child] = true
 		e, _, err := o.find("readdir", path.Join(name, child))
 		if err != nil {
 			return nil, err
 		}
+
 		entries = append(entries, overlaidEntry{dirEntry{o.Tree, e}, o, path.Join(name, child)})
 	}
+
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return entries, nil
 }
@@ -138,7 +148,7 @@ type overlaid struct {
 func (f *overlaid) Stat() (fs.FileInfo, error) { return f.info, nil }
 func (f *overlaid) Close() error               { return nil }
 
-// overlaidEntry is of what the tree has otherwise, or not at all.
+// overlaidEntry is an entry that the tree has otherwise, or not at all.
 type overlaidEntry struct {
 	fs.DirEntry
 	in   *Overlay

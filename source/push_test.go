@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead/fairlead/source/sourcetest"
 )
 
-// pushed is a remote and somebody's clone of it.
+// pushed is a remote and a clone of it.
 type pushed struct {
 	*sourcetest.Repo        // the clone, with origin
 	bare             string // the remote
@@ -22,7 +22,7 @@ type pushed struct {
 	auth             source.Auth
 }
 
-// cloned makes a remote with some history and a clone of it.
+// cloned creates a remote with some history and a clone of it.
 func cloned(t *testing.T) *pushed {
 	t.Helper()
 	g := sourcetest.New(t)
@@ -54,8 +54,8 @@ func (p *pushed) draft(t *testing.T, parent, content string) string {
 	return hash
 }
 
-// The same over each transport: new branch, a commit on top of it, commits of
-// the user's own that were never pushed, and never anything that forces.
+// The same over each transport: a new branch, a commit on top of it, local
+// commits that were never pushed, and never a forced push.
 func TestPush(t *testing.T) {
 	for name, connect := range map[string]func(*testing.T, *pushed){
 		"path": func(*testing.T, *pushed) {},
@@ -89,6 +89,7 @@ func TestPush(t *testing.T) {
 			if err := p.push(t, first, "fairlead/suspend-web"); err != nil {
 				t.Fatal(err)
 			}
+
 			there := func(rev string) string { return p.GitIn(p.bare, "", "rev-parse", rev) }
 			if got := there("fairlead/suspend-web"); got != first {
 				t.Errorf("the branch is %s, want %s", got, first)
@@ -99,6 +100,7 @@ func TestPush(t *testing.T) {
 			if got := there("main"); got != main {
 				t.Errorf("main moved to %s", got)
 			}
+
 			second := p.draft(t, first, "a: 3\n")
 			if err := p.push(t, second, "fairlead/suspend-web"); err != nil {
 				t.Fatal(err)
@@ -107,7 +109,7 @@ func TestPush(t *testing.T) {
 				t.Errorf("the branch has %q", got)
 			}
 
-			// The user's own commits go along.
+			// The user's own commits are pushed, too.
 			p.Commit("mine", map[string]string{"apps/x/new.yaml": "n\n"})
 			p.Branch("other")
 			p.Commit("mine, too", map[string]string{"apps/x/newer.yaml": "n\n"})
@@ -117,25 +119,29 @@ func TestPush(t *testing.T) {
 			if err := p.push(t, third, "third"); err != nil {
 				t.Fatal(err)
 			}
+
 			p.GitIn(p.bare, "", "fsck", "--strict", "--connectivity-only")
 			if got := p.GitIn(p.bare, "", "show", "third:policies/web.yaml", "third:apps/x/newer.yaml"); got != "a: 4\nn" {
 				t.Errorf("pushed %q", got)
 			}
 
-			// A branch that went elsewhere stays there.
+			// A branch that has moved stays where it is.
 			for _, base := range []string{main, third} {
 				if err := p.push(t, p.draft(t, base, "a: 5\n"), "fairlead/suspend-web"); !errors.Is(err, source.ErrBranchMoved) {
 					t.Errorf("got %v", err)
 				}
 			}
+
 			if got := there("fairlead/suspend-web"); got != second {
 				t.Errorf("the branch was forced to %s", got)
 			}
-			// So does one whose commits are not here.
+
+			// So does one whose commits are not available locally.
 			elsewhere := t.TempDir()
 			p.Git("clone", "-q", p.bare, elsewhere)
 			p.GitIn(elsewhere, "", "commit", "-q", "--allow-empty", "-m", "theirs")
 			p.GitIn(elsewhere, "", "push", "-q", "origin", "HEAD:fairlead/theirs")
+
 			if err := p.push(t, p.draft(t, main, "a: 6\n"), "fairlead/theirs"); !errors.Is(err, source.ErrBranchMoved) || !strings.Contains(err.Error(), "fetch") {
 				t.Errorf("got %v", err)
 			}
@@ -146,7 +152,7 @@ func TestPush(t *testing.T) {
 	}
 }
 
-// A mirror pushes to what it mirrors, and finds its own commit there.
+// A mirror pushes to its remote, and finds its own commit there.
 func TestPushFromAMirror(t *testing.T) {
 	ctx := context.Background()
 	p := cloned(t)
@@ -155,6 +161,7 @@ func TestPushFromAMirror(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	p.repo = r
 	hash := p.draft(t, p.Head(), "a: 2\n")
 	to, err := r.Push(ctx, hash, "fairlead/suspend-web", source.Auth{})
@@ -172,7 +179,7 @@ func TestPushFromAMirror(t *testing.T) {
 	}
 }
 
-// What a server refuses is an error with its words, free of secrets.
+// The error for a rejected push has the server's words, and no secrets.
 func TestPushRefused(t *testing.T) {
 	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	p := cloned(t)
@@ -183,22 +190,27 @@ func TestPushRefused(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(p.bare, "hooks", "pre-receive"), []byte(hook), 0o755); err != nil {
 		t.Fatal(err)
 	}
+
 	err := p.push(t, p.draft(t, p.Head(), "a: 2\n"), "main")
 	if err == nil || !strings.Contains(err.Error(), "pre-receive hook declined") || !strings.Contains(err.Error(), "main is protected") {
 		t.Errorf("got %v", err)
 	}
+
 	p.auth = source.Auth{CA: s.ca, Password: "wrong"}
-	if err = p.push(t, p.draft(t, p.Head(), "a: 2\n"), "x"); err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "credentials") {
+	if err = p.push(t, p.draft(t, p.Head(), "a: 2\n"), "x"); err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "authentication required") {
 		t.Errorf("got %v", err)
 	}
+
 	p.Git("remote", "remove", "origin")
 	if err = p.push(t, p.Head(), "x"); err == nil || !strings.Contains(err.Error(), "no remote origin") {
 		t.Errorf("got %v", err)
 	}
-	// A branch that somebody has checked out is not pulled away from them.
+
+	// A branch that is checked out is not moved.
 	other := sourcetest.New(t)
 	other.Git("pull", "-q", p.Dir, "main")
 	p.Git("remote", "add", "origin", other.Dir)
+
 	if err = p.push(t, p.draft(t, p.Head(), "a: 3\n"), "main"); err == nil || !strings.Contains(err.Error(), "checked out") {
 		t.Errorf("got %v", err)
 	}

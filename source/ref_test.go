@@ -23,13 +23,14 @@ func edited(t *testing.T, r *Repo, content string) string {
 	return h
 }
 
-// What a process leaves that is killed while it has a ref's lock is no lock:
-// killed before the rename, and after it.
+// The lock of a killed process does not block: killed before the rename, and
+// after it.
 func TestLockOfAKilledProcess(t *testing.T) {
 	r, err := Init(filepath.Join(t.TempDir(), "r.git"), "main")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	one := edited(t, r, "1")
 	ref := filepath.Join(r.common, "refs", "heads", "fairlead", "eu-1")
 	own := filepath.Join(r.common, "fairlead-"+BlobHash([]byte(ref)))
@@ -45,6 +46,7 @@ func TestLockOfAKilledProcess(t *testing.T) {
 		if got, err := r.Resolve("fairlead/eu-1"); err != nil || got != two || two == one || time.Since(before) > lockTime/2 {
 			t.Errorf("%s: it is at %s, %v", name, got, err)
 		}
+
 		left, _ := filepath.Glob(filepath.Join(r.common, "fairlead*"))
 		if locks, _ := filepath.Glob(ref + ".lock"); len(left)+len(locks) > 0 {
 			t.Errorf("%s: left %q %q", name, left, locks)
@@ -52,12 +54,13 @@ func TestLockOfAKilledProcess(t *testing.T) {
 	}
 }
 
-// Of many who move a ref from one commit, one does.
+// Of many that move a ref from the same commit, one succeeds.
 func TestOneMovesARef(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "r.git")
 	if _, err := Init(dir, "main"); err != nil {
 		t.Fatal(err)
 	}
+
 	name := plumbing.NewBranchReferenceName("x")
 	at := plumbing.ZeroHash
 	for range 8 {
@@ -69,13 +72,16 @@ func TestOneMovesARef(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			to := plumbing.ComputeHash(plumbing.BlobObject, []byte{byte(i), at[0], at[1]})
 			all.Go(func() {
 				r.mu.Lock()
 				defer r.mu.Unlock()
+
 				err := r.move(name, at, to)
 				mu.Lock()
 				defer mu.Unlock()
+
 				if err == nil {
 					moved = append(moved, to)
 				} else if !errors.Is(err, ErrBranchMoved) {
@@ -83,12 +89,15 @@ func TestOneMovesARef(t *testing.T) {
 				}
 			})
 		}
+
 		all.Wait()
 		if len(moved) != 1 {
 			t.Fatalf("%d have moved it", len(moved))
 		}
+
 		at = moved[0]
 	}
+
 	r, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -96,6 +105,7 @@ func TestOneMovesARef(t *testing.T) {
 	if got, err := r.refs.Reference(name); err != nil || got.Hash() != at {
 		t.Errorf("it is at %v, %v", got, err)
 	}
+
 	entries, err := os.ReadDir(filepath.Join(dir, "refs", "heads"))
 	if err != nil || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() != "x" }) {
 		t.Errorf("left %v, %v", entries, err)

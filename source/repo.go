@@ -24,54 +24,63 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
 )
 
-// ErrUnknownRevision is what Resolve wraps when a revision names no commit.
+// ErrUnknownRevision is wrapped by Resolve if a revision does not name a
+// commit.
 var ErrUnknownRevision = errors.New("unknown revision")
 
-// Repo is an object store and its refs. It may be used by several goroutines.
+// Repo is an object store and its refs. It is safe for concurrent use.
+//
+// It has more than 40 methods because one lock guards the objects, the refs and
+// the packs on disk, which git changes together; each file has the methods of one
+// of these.
 type Repo struct {
-	path   string  // as the user named it, for messages
-	gitDir string  // holds HEAD
-	common string  // holds objects and refs; gitDir, unless it is a linked work tree
+	path   string  // as given by the user, for messages
+	gitDir string  // has HEAD
+	common string  // has objects and refs; gitDir, except for a linked work tree
 	remote *remote // nil for a repository that was opened in place
 
-	mu      sync.Mutex // go-git's storages are not for concurrent use
+	mu      sync.Mutex // go-git's storages are not safe for concurrent use
 	stores  []*filesystem.ObjectStorage
 	stamp   string // of the packs and the shallow file that were read
 	objects cache.Object
 	refs    *filesystem.Storage
 	shallow map[plumbing.Hash]bool
 
-	// damaged is set when an object that another one names cannot be had.
-	// Fetch then makes the mirror anew.
+	// damaged is set when an object is missing that another one refers to. Fetch
+	// then clones the mirror again.
 	damaged atomic.Bool
 }
 
-// Open opens a repository on this machine: a bare one, a work tree, or a
-// linked work tree. Only its objects and refs are read.
+// Open opens a local repository: a bare one, a work tree, or a linked work
+// tree. It only reads objects and refs.
 func Open(path string) (*Repo, error) {
 	gitDir, common, err := locate(path)
 	if err != nil {
 		return nil, fmt.Errorf("repository %s: %w", path, err)
 	}
+
 	r := &Repo{path: path, gitDir: gitDir, common: common, objects: cache.NewObjectLRU(cacheSize)}
 	if err := r.checkFormat(); err != nil {
 		return nil, fmt.Errorf("repository %s: %w", path, err)
 	}
+
 	if err := r.reopen(); err != nil {
 		return nil, fmt.Errorf("repository %s: %w", path, err)
 	}
+
 	return r, nil
 }
 
-// cacheSize bounds the inflated objects that are kept in memory.
+// cacheSize limits the inflated objects in memory.
 const cacheSize = 32 * cache.MiByte
 
-// locate finds the directory of HEAD, and the one of the objects and refs.
+// locate finds the directory with HEAD, and the one with objects and refs.
 func locate(path string) (gitDir, common string, err error) {
-	// The object storage takes no path with ".." in it.
+	// The object storage does not accept paths with "..".
 	if path, err = filepath.Abs(path); err != nil {
 		return "", "", err
 	}
+
 	gitDir = filepath.Join(path, ".git")
 	info, err := os.Stat(gitDir)
 	switch {
@@ -80,7 +89,7 @@ func locate(path string) (gitDir, common string, err error) {
 	case err != nil:
 		return "", "", err
 	case !info.IsDir():
-		// A linked work tree, or a submodule: the file says where.
+		// A linked work tree, or a submodule: the file has the path.
 		target, err := oneLine(gitDir)
 		if err != nil {
 			return "", "", err
@@ -91,23 +100,25 @@ func locate(path string) (gitDir, common string, err error) {
 		}
 		gitDir = from(path, target)
 	}
+
 	common = gitDir
 	if target, err := oneLine(filepath.Join(gitDir, "commondir")); err == nil {
 		common = from(gitDir, target)
 	}
 	if _, err := os.Stat(filepath.Join(gitDir, "HEAD")); err != nil {
-		return "", "", noRepository(path)
+		return "", "", notRepository(path)
 	}
 	if info, err := os.Stat(filepath.Join(common, "objects")); err != nil || !info.IsDir() {
-		return "", "", noRepository(path)
+		return "", "", notRepository(path)
 	}
+
 	return gitDir, common, nil
 }
 
-// noRepository says where the work tree begins that a directory is in. It is
-// not taken for the repository by itself: what is then the fleet, this
-// directory or all of it, nobody has said.
-func noRepository(path string) error {
+// notRepository is the error for a path that is not the root of a repository.
+// If it is inside a work tree, that repository is not used automatically:
+// whether the fleet is this directory or all of it would be a guess.
+func notRepository(path string) error {
 	for top := filepath.Dir(path); top != filepath.Dir(top); top = filepath.Dir(top) {
 		if _, err := os.Stat(filepath.Join(top, ".git")); err != nil {
 			continue
@@ -116,9 +127,10 @@ func noRepository(path string) error {
 		if err != nil {
 			break
 		}
-		return fmt.Errorf("no git repository, but a directory of one: -C %s, and --path %s where the fleet is there", top, filepath.ToSlash(inside))
+		return fmt.Errorf("not the root of a git repository; use -C %s, and --path %s if that is the fleet's directory", top, filepath.ToSlash(inside))
 	}
-	return errors.New("no git repository")
+
+	return errors.New("not a git repository")
 }
 
 func from(base, target string) string {
@@ -133,7 +145,8 @@ func oneLine(path string) (string, error) {
 	return strings.TrimRight(string(b), "\r\n"), err
 }
 
-// extension finds what in a config changes how objects or refs are stored.
+// extension matches the config settings that change how objects or refs are
+// stored.
 var extension = regexp.MustCompile(`(?i)^\s*(objectformat|refstorage)\s*=\s*"?(\w+)`)
 
 // checkFormat refuses repositories whose objects or refs would be misread.
@@ -142,16 +155,19 @@ func (r *Repo) checkFormat() error {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
+
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		m := extension.FindStringSubmatch(lines.Text())
 		if m == nil {
 			continue
 		}
+
 		switch name, value := strings.ToLower(m[1]), strings.ToLower(m[2]); {
 		case name == "objectformat" && value != "sha1":
 			return fmt.Errorf("object format %s is not supported, only sha1", value)
@@ -159,57 +175,67 @@ func (r *Repo) checkFormat() error {
 			return fmt.Errorf("ref storage %s is not supported, only files", value)
 		}
 	}
+
 	return lines.Err()
 }
 
-// reopen reads the lists of packs and shallow commits anew, which go-git keeps
-// for the life of a storage. r.mu is held, or r is not shared yet.
+// reopen reads the lists of packs and shallow commits again, which go-git
+// caches for the life of a storage. r.mu is held, or r is not shared yet.
 func (r *Repo) reopen() error {
 	for _, s := range r.stores {
 		_ = s.Close() // only descriptors of packs that are read from
 	}
+
 	dirs, err := objectDirs(filepath.Join(r.common, "objects"))
 	if err != nil {
 		return err
 	}
+
 	r.stamp = r.stampOf(dirs)
 	r.stores = nil
 	options := filesystem.Options{KeepDescriptors: true, LargeObjectThreshold: MaxFile}
 	for _, dir := range dirs {
-		// The parent of the objects directory stands for a git directory.
+		// The parent of the objects directory serves as a git directory.
 		git := dotgit.New(osfs.New(filepath.Dir(dir), osfs.WithBoundOS()))
 		r.stores = append(r.stores, filesystem.NewObjectStorageWithOptions(git, r.objects, options))
 	}
+
 	var fs billy.Filesystem = osfs.New(r.gitDir, osfs.WithBoundOS())
 	if r.common != r.gitDir {
 		fs = dotgit.NewRepositoryFilesystem(fs, osfs.New(r.common, osfs.WithBoundOS()))
 	}
+
 	r.refs = filesystem.NewStorage(fs, r.objects)
 	shallow, err := r.refs.Shallow()
 	if err != nil {
 		return fmt.Errorf("shallow commits: %w", err)
 	}
+
 	r.shallow = make(map[plumbing.Hash]bool, len(shallow))
 	for _, h := range shallow {
 		r.shallow[h] = true
 	}
+
 	return nil
 }
 
-// objectDirs is dir and the alternates it borrows objects from.
+// objectDirs is dir and its alternates.
 func objectDirs(dir string) ([]string, error) {
 	dirs := []string{dir}
 	for i := 0; i < len(dirs); i++ {
 		if len(dirs) > maxAlternates {
 			return nil, fmt.Errorf("more than %d alternate object stores", maxAlternates)
 		}
+
 		b, err := os.ReadFile(filepath.Join(dirs[i], "info", "alternates"))
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}
+
 		if err != nil {
 			return nil, err
 		}
+
 		for line := range strings.Lines(string(b)) {
 			line = strings.TrimRight(line, "\r\n")
 			if line == "" || line[0] == '#' {
@@ -218,13 +244,14 @@ func objectDirs(dir string) ([]string, error) {
 			dirs = append(dirs, from(dirs[i], line))
 		}
 	}
+
 	return dirs, nil
 }
 
 const maxAlternates = 32
 
-// stampOf changes when packs come and go, or the clone is deepened. Loose
-// objects and refs need no stamp: they are looked for one by one.
+// stampOf changes when packs are added or removed, or the clone is deepened.
+// Loose objects and refs need no stamp: they are looked up one by one.
 func (r *Repo) stampOf(dirs []string) string {
 	var b strings.Builder
 	for _, dir := range dirs {
@@ -235,9 +262,11 @@ func (r *Repo) stampOf(dirs []string) string {
 			}
 		}
 	}
+
 	if info, err := os.Stat(filepath.Join(r.common, "shallow")); err == nil {
 		fmt.Fprint(&b, info.Size(), info.ModTime().UnixNano())
 	}
+
 	return b.String()
 }
 
@@ -253,16 +282,18 @@ func (r *Repo) ref(name plumbing.ReferenceName) (*plumbing.Reference, bool) {
 		}
 		name = ref.Target()
 	}
+
 	return nil, false
 }
 
-// DefaultBranch names the branch that changes are meant for. For a mirror it
-// is the remote's HEAD; for a repository on this machine the remote branch
-// that origin/HEAD points to ("origin/main"), else main, else master, else
-// the current branch. Resolve understands the name.
+// DefaultBranch names the branch that changes are meant for. For a mirror it is
+// the remote's HEAD. For a local repository it is the remote branch that
+// origin/HEAD points to ("origin/main"), else main, else master, else the
+// current branch. Resolve accepts the name.
 func (r *Repo) DefaultBranch() (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+
 	if r.remote == nil {
 		if ref, err := r.refs.Reference("refs/remotes/origin/HEAD"); err == nil && ref.Type() == plumbing.SymbolicReference {
 			if _, ok := r.ref(ref.Target()); ok {
@@ -275,10 +306,12 @@ func (r *Repo) DefaultBranch() (string, error) {
 			}
 		}
 	}
+
 	head, err := r.refs.Reference(plumbing.HEAD)
 	if err != nil {
 		return "", fmt.Errorf("repository %s: HEAD: %w", r.path, err)
 	}
+
 	if head.Type() != plumbing.SymbolicReference {
 		such := ""
 		for _, name := range []string{"origin/main", "origin/master"} {
@@ -286,29 +319,35 @@ func (r *Repo) DefaultBranch() (string, error) {
 				such = ", such as " + name
 			}
 		}
-		return "", fmt.Errorf("repository %s: no default branch: HEAD is detached, and there is no main or master; name one with --ref%s", r.path, such)
+		return "", fmt.Errorf("repository %s: no default branch: HEAD is detached, and there is no main or master; specify one with --ref%s", r.path, such)
 	}
+
 	if _, ok := r.ref(head.Target()); !ok {
 		return "", fmt.Errorf("repository %s: no default branch: %s has no commit yet", r.path, head.Target().Short())
 	}
+
 	return head.Target().Short(), nil
 }
 
-// Resolve finds the commit that a revision names: a branch, a tag, a remote
-// branch (origin/x), a full or short hash, HEAD; each with ~N and ^N behind.
+// Resolve returns the commit that a revision names: a branch, a tag, a remote
+// branch (origin/x), a full or abbreviated hash, or HEAD, each optionally
+// followed by ~N and ^N.
 func (r *Repo) Resolve(rev string) (string, error) {
 	name, steps, ok := splitRevision(rev)
 	if !ok {
-		return "", fmt.Errorf("revision %q: %w: only names and hashes with ~N and ^N are understood", rev, ErrUnknownRevision)
+		return "", fmt.Errorf("revision %q: %w: only names and hashes with ~N and ^N are supported", rev, ErrUnknownRevision)
 	}
+
 	h, err := r.resolveName(name)
 	if err != nil {
 		return "", fmt.Errorf("revision %q: %w", rev, err)
 	}
+
 	c, err := r.peel(h)
 	if err != nil {
 		return "", fmt.Errorf("revision %q: %w", rev, err)
 	}
+
 	for _, s := range steps {
 		for range s.generations {
 			if s.parent > len(c.parents) {
@@ -317,6 +356,7 @@ func (r *Repo) Resolve(rev string) (string, error) {
 				}
 				return "", fmt.Errorf("revision %q: %w: %s has no parent %d", rev, ErrUnknownRevision, short(c.hash), s.parent)
 			}
+
 			if r.isShallow(c.hash) {
 				return "", fmt.Errorf("revision %q: %w", rev, &ShallowError{c.hash.String()})
 			}
@@ -325,6 +365,7 @@ func (r *Repo) Resolve(rev string) (string, error) {
 			}
 		}
 	}
+
 	return c.hash.String(), nil
 }
 
@@ -338,23 +379,28 @@ func splitRevision(rev string) (name string, steps []step, ok bool) {
 	if at < 0 {
 		at = len(rev)
 	}
+
 	name, rest := rev[:at], rev[at:]
 	if name == "" || strings.ContainsAny(name, "@{}:?*[\\ ") && name != "@" || strings.HasPrefix(name, "-") {
 		return "", nil, false
 	}
+
 	if name == "@" {
 		name = "HEAD"
 	}
+
 	for rest != "" {
 		s := suffix.FindString(rest)
 		if s == "" || !strings.HasPrefix(rest, s) {
 			return "", nil, false
 		}
+
 		rest = rest[len(s):]
 		n := 1
 		if len(s) > 1 {
 			n, _ = strconv.Atoi(s[1:])
 		}
+
 		switch {
 		case s[0] == '~':
 			steps = append(steps, step{n, 1})
@@ -362,12 +408,14 @@ func splitRevision(rev string) (name string, steps []step, ok bool) {
 			steps = append(steps, step{1, n})
 		}
 	}
+
 	return name, steps, true
 }
 
 func (r *Repo) resolveName(name string) (plumbing.Hash, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+
 	stores := r.fresh()
 	if b, err := hex.DecodeString(name); err == nil && len(b) == len(plumbing.Hash{}) {
 		h := plumbing.NewHash(name)
@@ -376,6 +424,7 @@ func (r *Repo) resolveName(name string) (plumbing.Hash, error) {
 		}
 		return h, nil
 	}
+
 	if name == "HEAD" || strings.HasPrefix(name, "refs/") {
 		ref, ok := r.ref(plumbing.ReferenceName(name))
 		if !ok {
@@ -383,30 +432,34 @@ func (r *Repo) resolveName(name string) (plumbing.Hash, error) {
 		}
 		return ref.Hash(), nil
 	}
+
 	branch, isBranch := r.ref(plumbing.NewBranchReferenceName(name))
 	tag, isTag := r.ref(plumbing.NewTagReferenceName(name))
 	switch {
 	case isBranch && isTag:
-		// git picks the tag with a warning; a fleet must not follow a guess.
-		return plumbing.ZeroHash, fmt.Errorf("%w: it is a branch and a tag; write %s or %s", ErrUnknownRevision, branch.Name(), tag.Name())
+		// git picks the tag with a warning; a fleet must not depend on a guess.
+		return plumbing.ZeroHash, fmt.Errorf("%w: it is both a branch and a tag; use %s or %s", ErrUnknownRevision, branch.Name(), tag.Name())
 	case isBranch:
 		return branch.Hash(), nil
 	case isTag:
 		return tag.Hash(), nil
 	}
+
 	for _, format := range []string{"refs/remotes/%s", "refs/remotes/%s/HEAD", "refs/%s"} {
 		if ref, ok := r.ref(plumbing.ReferenceName(fmt.Sprintf(format, name))); ok {
 			return ref.Hash(), nil
 		}
 	}
+
 	h, err := abbreviated(stores, name)
 	if _, there := r.ref(plumbing.NewRemoteReferenceName("origin", name)); err != nil && there {
-		return h, fmt.Errorf("%w; there is origin/%s", err, name)
+		return h, fmt.Errorf("%w; did you mean origin/%s?", err, name)
 	}
+
 	return h, err
 }
 
-// minAbbreviation is git's: shorter prefixes are no hashes.
+// minAbbreviation is git's: a shorter prefix is not taken for a hash.
 const minAbbreviation = 4
 
 func abbreviated(stores []*filesystem.ObjectStorage, prefix string) (plumbing.Hash, error) {
@@ -416,6 +469,7 @@ func abbreviated(stores []*filesystem.ObjectStorage, prefix string) (plumbing.Ha
 	if err != nil || len(prefix) < minAbbreviation || len(prefix) > 40 {
 		return plumbing.ZeroHash, fmt.Errorf("%w: no such branch, tag or commit", ErrUnknownRevision)
 	}
+
 	var found []plumbing.Hash
 	seen := map[plumbing.Hash]bool{}
 	for _, s := range stores {
@@ -423,6 +477,7 @@ func abbreviated(stores []*filesystem.ObjectStorage, prefix string) (plumbing.Ha
 		if err != nil {
 			return plumbing.ZeroHash, err
 		}
+
 		for _, h := range hashes {
 			if !strings.HasPrefix(h.String(), prefix) || seen[h] {
 				continue
@@ -434,13 +489,15 @@ func abbreviated(stores []*filesystem.ObjectStorage, prefix string) (plumbing.Ha
 			}
 		}
 	}
+
 	switch len(found) {
 	case 0:
 		return plumbing.ZeroHash, fmt.Errorf("%w: no such branch, tag or commit", ErrUnknownRevision)
 	case 1:
 		return found[0], nil
 	}
-	return plumbing.ZeroHash, fmt.Errorf("%w: %d commits begin so; write more digits", ErrUnknownRevision, len(found))
+
+	return plumbing.ZeroHash, fmt.Errorf("%w: ambiguous, %d commits start with it; use more digits", ErrUnknownRevision, len(found))
 }
 
 // peel follows annotated tags to their commit.
@@ -450,19 +507,21 @@ func (r *Repo) peel(h plumbing.Hash) (*commit, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		switch kind {
 		case plumbing.CommitObject:
 			return parseCommit(h, b)
 		case plumbing.TagObject:
 			target, _, _ := strings.Cut(strings.TrimPrefix(string(b), "object "), "\n")
 			if !plumbing.IsHash(target) {
-				return nil, fmt.Errorf("tag %s names no object", short(h))
+				return nil, fmt.Errorf("tag %s has no object", short(h))
 			}
 			h = plumbing.NewHash(target)
 		default:
-			return nil, fmt.Errorf("%w: %s is a %s, no commit", ErrUnknownRevision, short(h), kind)
+			return nil, fmt.Errorf("%w: %s is a %s, not a commit", ErrUnknownRevision, short(h), kind)
 		}
 	}
+
 	return nil, fmt.Errorf("%w: a tag of a tag of a tag, ten deep", ErrUnknownRevision)
 }
 

@@ -48,10 +48,12 @@ func TestOpenFindsEveryKindOfRepository(t *testing.T) {
 			if err != nil || got != want {
 				t.Fatalf("HEAD is %s, %v; want %s", got, err, want)
 			}
+
 			c, err := r.Commit(got)
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			tree, err := c.Tree("")
 			if err != nil {
 				t.Fatal(err)
@@ -71,8 +73,9 @@ func TestOpenRefusesWhatItWouldMisread(t *testing.T) {
 	sha256 := filepath.Join(t.TempDir(), "sha256")
 	g := sourcetest.New(t)
 	g.Git("init", "-q", "--object-format=sha256", sha256)
+
 	for path, want := range map[string]string{
-		empty:  "no git repository",
+		empty:  "not a git repository",
 		sha256: "object format sha256 is not supported",
 	} {
 		if _, err := source.Open(path); err == nil || !strings.Contains(err.Error(), want) {
@@ -81,25 +84,27 @@ func TestOpenRefusesWhatItWouldMisread(t *testing.T) {
 	}
 }
 
-// A job for a pull request has a detached HEAD and no branch but the remote's.
+// A CI job for a pull request has a detached HEAD and only remote branches.
 func TestWhatToNameInstead(t *testing.T) {
 	g := sourcetest.New(t)
 	one := g.Commit("one", map[string]string{"apps/web/a": "1"})
 	g.Git("checkout", "-q", "--detach")
 	g.Git("branch", "-q", "-D", "main")
 	r := open(t, g.Dir)
-	if _, err := r.DefaultBranch(); err == nil || !strings.HasSuffix(err.Error(), "name one with --ref") {
+	if _, err := r.DefaultBranch(); err == nil || !strings.HasSuffix(err.Error(), "specify one with --ref") {
 		t.Errorf("got %v", err)
 	}
+
 	g.Git("update-ref", "refs/remotes/origin/main", one)
-	if _, err := r.DefaultBranch(); err == nil || !strings.HasSuffix(err.Error(), "name one with --ref, such as origin/main") {
+	if _, err := r.DefaultBranch(); err == nil || !strings.HasSuffix(err.Error(), "specify one with --ref, such as origin/main") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := r.Resolve("main"); err == nil || !strings.HasSuffix(err.Error(), "; there is origin/main") || !errors.Is(err, source.ErrUnknownRevision) {
+	if _, err := r.Resolve("main"); err == nil || !strings.HasSuffix(err.Error(), "; did you mean origin/main?") || !errors.Is(err, source.ErrUnknownRevision) {
 		t.Errorf("got %v", err)
 	}
+
 	_, err := source.Open(filepath.Join(g.Dir, "apps", "web"))
-	if want := "no git repository, but a directory of one: -C " + g.Dir + ", and --path apps/web "; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "not the root of a git repository; use -C " + g.Dir + ", and --path apps/web "; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q", err, want)
 	}
 }
@@ -129,10 +134,11 @@ func TestResolve(t *testing.T) {
 			t.Errorf("%s is %s, %v; want %s", rev, got, err, want)
 		}
 	}
+
 	for rev, reason := range map[string]string{
-		"nope": "no such branch", "HEAD~9": "no parent", "both": "it is a branch and a tag", "": "only names",
+		"nope": "no such branch", "HEAD~9": "no parent", "both": "it is both a branch and a tag", "": "only names",
 		strings.Repeat("0", 40): "no such commit", "HEAD@{1}": "only names", "--all": "only names",
-		"refs/heads/../../config": "no such ref", blob: "no commit", "a b": "only names",
+		"refs/heads/../../config": "no such ref", blob: "not a commit", "a b": "only names",
 	} {
 		_, err := r.Resolve(rev)
 		if !errors.Is(err, source.ErrUnknownRevision) || !strings.Contains(err.Error(), reason) {
@@ -146,6 +152,7 @@ func TestT11DefaultBranch(t *testing.T) {
 	if _, err := open(t, g.Dir).DefaultBranch(); err == nil || !strings.Contains(err.Error(), "no commit yet") {
 		t.Errorf("unborn: %v", err)
 	}
+
 	one := g.Commit("one", nil)
 	g.Git("branch", "-m", "trunk")
 	want := func(want string) {
@@ -154,6 +161,7 @@ func TestT11DefaultBranch(t *testing.T) {
 			t.Errorf("default branch is %q, %v; want %q", got, err, want)
 		}
 	}
+
 	want("trunk")
 	g.Git("branch", "master")
 	want("master")
@@ -176,40 +184,49 @@ func TestPushAndRepackAreSeen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		c, err := r.Commit(head)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		tree, err := c.Tree("")
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		b, err := tree.ReadFile("a")
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		return string(b)
 	}
+
 	for _, step := range []string{"1", "2", "3", "4"} {
 		if step != "1" {
 			g.Commit(step, map[string]string{"a": step})
 			g.Git("push", "-q", bare, "main")
 		}
+
 		if got := content(); got != step {
 			t.Fatalf("a is %q, want %q", got, step)
 		}
+
 		g.GitIn(bare, "", "gc", "-q", "--prune=now")
 		if got := content(); got != step {
 			t.Fatalf("after gc: a is %q, want %q", got, step)
 		}
 	}
-	// Packs that vanish while a tree is being read.
+
+	// Packs that disappear while a tree is being read.
 	head, _ := r.Resolve("main")
 	c, _ := r.Commit(head)
 	tree, err := c.Tree("")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	g.GitIn(bare, "", "repack", "-q", "-a", "-d", "-f", "--depth=1")
 	if b, err := tree.ReadFile("a"); err != nil || string(b) != "4" {
 		t.Errorf("a is %q, %v", b, err)
@@ -223,10 +240,12 @@ func TestMissingObjectIsAnError(t *testing.T) {
 	if err := os.Remove(filepath.Join(g.Dir, ".git/objects", blob[:2], blob[2:])); err != nil {
 		t.Fatal(err)
 	}
+
 	c, err := open(t, g.Dir).Commit(head)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	tree, err := c.Tree("")
 	if err != nil {
 		t.Fatal(err)

@@ -20,21 +20,22 @@ import (
 )
 
 const (
-	// keptSize bounds the objects that are kept between two commits to a
+	// branchCacheSize limits the objects that are kept between two commits to a
 	// server's branches. What is not kept is fetched again.
-	keptSize = 64 << 20
-	// maxBranchPack bounds what a server sends of one branch.
+	branchCacheSize = 64 << 20
+	// maxBranchPack limits what a server sends for one branch.
 	maxBranchPack = 256 << 20
 )
 
-// loaded is the last commit of a branch of a server, whole, in memory.
+// loaded is the last commit of a server's branch with all its objects, in
+// memory.
 type loaded struct {
 	commit plumbing.Hash
 	size   int64
 
 	mu    sync.Mutex
 	store *memory.Storage
-	fresh []plumbing.Hash // what was written, and not sent
+	fresh []plumbing.Hash // written, not sent yet
 }
 
 func (l *loaded) object(h plumbing.Hash) (plumbing.ObjectType, []byte, error) {
@@ -54,18 +55,18 @@ func (l *loaded) head() (*commit, error) {
 		return nil, err
 	}
 	if kind != plumbing.CommitObject {
-		return nil, fmt.Errorf("object %s: it is a %s, no commit", l.commit, kind)
+		return nil, fmt.Errorf("object %s: is a %s, not a commit", l.commit, kind)
 	}
 	return parseCommit(l.commit, b)
 }
 
-// written notes the objects that are new.
-type written struct {
+// recorder records the objects that are new.
+type recorder struct {
 	*memory.Storage
 	l *loaded
 }
 
-func (w written) SetEncodedObject(o plumbing.EncodedObject) (plumbing.Hash, error) {
+func (w recorder) SetEncodedObject(o plumbing.EncodedObject) (plumbing.Hash, error) {
 	if w.HasEncodedObject(o.Hash()) != nil {
 		w.l.fresh = append(w.l.fresh, o.Hash())
 		w.l.size += o.Size()
@@ -73,77 +74,88 @@ func (w written) SetEncodedObject(o plumbing.EncodedObject) (plumbing.Hash, erro
 	return w.Storage.SetEncodedObject(o)
 }
 
-// take is what is kept of a branch; whoever has it keeps it again, or not.
+// take removes what is cached of a branch and returns it.
 func (b *Branches) take(branch string) *loaded {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	l := b.kept[branch]
+	l := b.cached[branch]
 	if l != nil {
-		delete(b.kept, branch)
+		delete(b.cached, branch)
 		b.size -= l.size
 	}
 	return l
 }
 
-// keep has a branch at hand for the next commit. Others make room for it.
+// keep caches a branch for the next commit, and evicts others if necessary.
 func (b *Branches) keep(branch string, l *loaded) {
 	b.take(branch)
-	if l.size > keptSize {
+	if l.size > branchCacheSize {
 		return
 	}
+
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for other, o := range b.kept {
-		if b.size+l.size <= keptSize {
+
+	for other, o := range b.cached {
+		if b.size+l.size <= branchCacheSize {
 			break
 		}
-		delete(b.kept, other)
+		delete(b.cached, other)
 		b.size -= o.size
 	}
-	b.kept[branch] = l
+
+	b.cached[branch] = l
 	b.size += l.size
 }
 
-// load has a commit of the server's in memory, and fetches it if need be.
+// load returns a commit of the server with its objects, from the cache or
+// fetched.
 func (b *Branches) load(ctx context.Context, branch, commit string) (*loaded, error) {
 	l := b.take(branch)
 	if l == nil || l.commit.String() != commit {
 		var err error
-		err = b.converse(ctx, func(ctx context.Context, server *remote) error {
+		err = b.withSession(ctx, func(ctx context.Context, server *remote) error {
 			l, err = fetchHead(ctx, server, plumbing.NewBranchReferenceName(branch))
 			return err
 		})
 		if err != nil {
-			return nil, b.fault(err)
+			return nil, b.redacted(err)
 		}
 	}
+
 	b.keep(branch, l)
 	if l.commit.String() != commit {
 		return nil, fmt.Errorf("branch %s: %w", branch, ErrBranchMoved)
 	}
+
 	return l, nil
 }
 
-// fetchHead gets the last commit of a branch, without those before it.
+// fetchHead fetches the last commit of a branch without its history.
 func fetchHead(ctx context.Context, server *remote, name plumbing.ReferenceName) (*loaded, error) {
 	s, err := server.dial(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
+
 	advertised, err := s.AdvertisedReferencesContext(ctx)
 	if errors.Is(err, transport.ErrEmptyRemoteRepository) {
 		return &loaded{}, nil
 	}
+
 	if err != nil {
 		return nil, err
 	}
+
 	l := &loaded{commit: advertised.References[name.String()], store: memory.NewStorage()}
 	if l.commit.IsZero() {
 		return l, nil
 	}
+
 	req := packp.NewUploadPackRequestFromCapabilities(advertised.Capabilities)
 	req.Wants = []plumbing.Hash{l.commit}
+
 	for _, c := range []capability.Capability{capability.NoProgress, capability.Shallow} {
 		if !advertised.Capabilities.Supports(c) {
 			continue
@@ -152,19 +164,21 @@ func fetchHead(ctx context.Context, server *remote, name plumbing.ReferenceName)
 			return nil, err
 		}
 	}
+
 	if advertised.Capabilities.Supports(capability.Shallow) {
 		req.Depth = packp.DepthCommits(1)
 	}
+
 	response, err := s.UploadPack(ctx, req)
 	if err != nil {
 		return nil, err
 	}
 	defer response.Close()
-	return l, l.read(&capped{ctx: ctx, from: unbanded(req, response), left: maxBranchPack})
+	return l, l.read(&packReader{ctx: ctx, from: demuxed(req, response), left: maxBranchPack})
 }
 
-// unbanded is a pack without what the server says beside it.
-func unbanded(req *packp.UploadPackRequest, response io.Reader) io.Reader {
+// demuxed is the pack of a response, without the server's progress messages.
+func demuxed(req *packp.UploadPackRequest, response io.Reader) io.Reader {
 	switch {
 	case req.Capabilities.Supports(capability.Sideband64k):
 		return sideband.NewDemuxer(sideband.Sideband64k, response)
@@ -182,9 +196,11 @@ func (l *loaded) read(pack io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("pack: %w", err)
 	}
+
 	for _, o := range l.store.Objects {
 		l.size += o.Size()
 	}
+
 	return nil
 }
 
@@ -197,15 +213,18 @@ func (b *Branches) send(ctx context.Context, name plumbing.ReferenceName, on plu
 			return plumbing.ZeroHash, err
 		}
 	}
+
 	b.take(name.Short())
 	hash, err := l.commitOn(on, e)
 	if err != nil {
 		return hash, err
 	}
-	err = b.converse(ctx, func(ctx context.Context, server *remote) error { return l.push(ctx, server, name, on, hash) })
-	if err = b.settle(ctx, name, on, hash, err); err != nil {
+
+	err = b.withSession(ctx, func(ctx context.Context, server *remote) error { return l.push(ctx, server, name, on, hash) })
+	if err = b.confirm(ctx, name, on, hash, err); err != nil {
 		return hash, err
 	}
+
 	l.commit, l.fresh = hash, nil
 	b.keep(name.Short(), l)
 	return hash, nil
@@ -214,27 +233,30 @@ func (b *Branches) send(ctx context.Context, name plumbing.ReferenceName, on plu
 func (l *loaded) commitOn(on plumbing.Hash, e Edit) (plumbing.Hash, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return (&writer{written{l.store, l}}).after(on, e)
+	return (&writer{recorder{l.store, l}}).commitAfter(on, e)
 }
 
-// push sends what was written.
+// push sends the written objects.
 func (l *loaded) push(ctx context.Context, server *remote, name plumbing.ReferenceName, on, hash plumbing.Hash) error {
 	s, err := server.dialPush(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
+
 	advertised, err := s.AdvertisedReferencesContext(ctx)
 	if err != nil {
 		return err
 	}
+
 	switch now := advertised.References[name.String()]; now {
 	case hash:
-		return nil // somebody has made the same commit
+		return nil // another writer made the same commit
 	case on:
 	default:
 		return ErrBranchMoved
 	}
+
 	l.mu.Lock()
 	var pack bytes.Buffer
 	_, err = packfile.NewEncoder(&pack, l.store, false).Encode(l.fresh, 0)
@@ -242,13 +264,14 @@ func (l *loaded) push(ctx context.Context, server *remote, name plumbing.Referen
 	if err != nil {
 		return err
 	}
+
 	req := packp.NewReferenceUpdateRequestFromCapabilities(advertised.Capabilities)
 	req.Commands = []*packp.Command{{Name: name, Old: on, New: hash}}
 	req.Packfile = io.NopCloser(&pack)
 	return received(ctx, s, req, advertised)
 }
 
-// received is a push with what the server says about it.
+// received sends a push and adds the server's messages to its error.
 func received(ctx context.Context, s pushSession, req *packp.ReferenceUpdateRequest, advertised *packp.AdvRefs) error {
 	said := &tail{}
 	if advertised.Capabilities.Supports(capability.Sideband64k) {
@@ -257,35 +280,42 @@ func received(ctx context.Context, s pushSession, req *packp.ReferenceUpdateRequ
 		}
 		req.Progress = said
 	}
+
 	report, err := s.ReceivePack(ctx, req)
 	if err == nil {
 		return nil
 	}
+
 	if text := said.String(); text != "" {
 		err = fmt.Errorf("%w; the server says: %s", err, text)
 	}
 	if report != nil && report.UnpackStatus == "ok" {
-		return &denied{err} // it has the commit and does not want it there
+		return &denied{err} // the server has the commit and does not accept it on this branch
 	}
+
 	return err
 }
 
-// settle finds out what became of a push that did not end well. An answer may
-// be lost, and what is refused may have been late.
-func (b *Branches) settle(ctx context.Context, name plumbing.ReferenceName, on, hash plumbing.Hash, failure error) error {
+// confirm finds out what became of a push that failed. The answer may be lost,
+// or the push may have been rejected because an earlier attempt succeeded.
+func (b *Branches) confirm(ctx context.Context, name plumbing.ReferenceName, on, hash plumbing.Hash, failure error) error {
 	if failure == nil || errors.Is(failure, ErrBranchMoved) {
 		return failure
 	}
+
 	heads, err := b.heads(ctx)
 	if err == nil && heads[name.String()] == hash {
 		return nil
 	}
+
 	if err == nil && heads[name.String()] != on {
 		return ErrBranchMoved
 	}
+
 	var refused *denied
 	if errors.As(failure, &refused) {
-		return &denied{b.remote.fault(refused.error)}
+		return &denied{b.remote.redacted(refused.error)}
 	}
-	return b.fault(failure)
+
+	return b.redacted(failure)
 }

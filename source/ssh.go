@@ -22,9 +22,9 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
-// sshSession runs git-upload-pack or git-receive-pack on a server. go-git has a client too, but
-// that one reads the user's ssh configuration and agent; a fleet is reached
-// with what it was given and nothing else.
+// sshSession runs git-upload-pack or git-receive-pack on a server. go-git has a
+// client too, but it reads the user's ssh configuration and agent; a fleet is
+// reached with the given credentials and nothing else.
 type sshSession struct {
 	client  *ssh.Client
 	session *ssh.Session
@@ -32,30 +32,35 @@ type sshSession struct {
 	out     io.Reader
 	errors  *tail
 	pushes  bool
-	stop    func() bool // no longer close the connection when the context ends
+	stop    func() bool // stop closing the connection when the context ends
 }
 
 func dialSSH(ctx context.Context, r *remote, service string) (*sshSession, error) {
 	if len(r.auth.Identity) == 0 {
-		return nil, errors.New("ssh needs an identity, a private key")
+		return nil, errors.New("ssh requires an identity (a private key)")
 	}
+
 	signer, err := parseIdentity(r.auth)
 	if err != nil {
 		return nil, fmt.Errorf("ssh identity: %w", err)
 	}
+
 	port := r.endpoint.Port
 	if port == 0 {
 		port = 22
 	}
+
 	address := net.JoinHostPort(strings.Trim(r.endpoint.Host, "[]"), strconv.Itoa(port))
 	check, algorithms, err := hostKeys(r.auth.KnownHosts, address)
 	if err != nil {
 		return nil, err
 	}
+
 	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}
+
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	c, channels, requests, err := ssh.NewClientConn(conn, address, &ssh.ClientConfig{
 		User:              r.endpoint.User,
@@ -64,15 +69,18 @@ func dialSSH(ctx context.Context, r *remote, service string) (*sshSession, error
 		HostKeyAlgorithms: algorithms,
 		Timeout:           dialTimeout,
 	})
+
 	if err != nil {
 		stop()
 		_ = conn.Close()
 		return nil, hostKeyFault(address, err)
 	}
+
 	s := &sshSession{client: ssh.NewClient(c, channels, requests), errors: &tail{}, pushes: service == "git-receive-pack", stop: stop}
 	if err := s.start(service + " " + quote(r.endpoint.Path)); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+
 	return s, nil
 }
 
@@ -83,29 +91,33 @@ func parseIdentity(auth Auth) (ssh.Signer, error) {
 	return ssh.ParsePrivateKey(auth.Identity)
 }
 
-// quote makes one word for the shell at the other end.
+// quote makes one word for the remote shell.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// hostKeys checks a server's key against known_hosts, and says which kinds of
-// key are known for it: asked for another kind, an honest server would be
-// taken for a false one.
+// hostKeys checks a server's key against known_hosts, and returns the key types
+// that are known for it: if asked for another type, the right server would look
+// like a wrong one.
 func hostKeys(known []byte, address string) (check ssh.HostKeyCallback, algorithms []string, err error) {
 	if len(bytes.TrimSpace(known)) == 0 {
-		return nil, nil, errors.New("known_hosts is empty: without it no server can be trusted")
+		return nil, nil, errors.New("known_hosts is empty; ssh requires the server's host key")
 	}
+
 	// The parser only reads files.
 	f, err := os.CreateTemp("", "known_hosts-*")
 	if err != nil {
 		return nil, nil, err
 	}
 	defer os.Remove(f.Name())
+
 	_, err = f.Write(known)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, nil, err
 	}
+
 	if check, err = knownhosts.New(f.Name()); err != nil {
 		return nil, nil, errors.New("known_hosts: " + strings.ReplaceAll(err.Error(), f.Name()+":", "line "))
 	}
+
 	var mismatch *knownhosts.KeyError
 	if err := check(address, &net.TCPAddr{}, noKey{}); errors.As(err, &mismatch) {
 		for _, want := range mismatch.Want {
@@ -116,13 +128,15 @@ func hostKeys(known []byte, address string) (check ssh.HostKeyCallback, algorith
 			}
 		}
 	}
+
 	if len(algorithms) == 0 {
 		return nil, nil, fmt.Errorf("host %s is not in known_hosts", address)
 	}
+
 	return check, algorithms, nil
 }
 
-// noKey matches nothing, so that the answer tells what would have matched.
+// noKey matches nothing, so that the error lists what would have matched.
 type noKey struct{}
 
 func (noKey) Type() string                        { return "none" }
@@ -134,10 +148,11 @@ func hostKeyFault(address string, err error) error {
 	var revoked *knownhosts.RevokedError
 	switch {
 	case errors.As(err, &mismatch):
-		return fmt.Errorf("host key of %s is not the one in known_hosts", address)
+		return fmt.Errorf("host key of %s does not match known_hosts", address)
 	case errors.As(err, &revoked):
 		return fmt.Errorf("host key of %s is revoked in known_hosts", address)
 	}
+
 	return err
 }
 
@@ -145,6 +160,7 @@ func (s *sshSession) start(command string) (err error) {
 	if s.session, err = s.client.NewSession(); err != nil {
 		return err
 	}
+
 	s.session.Stderr = s.errors
 	if s.in, err = s.session.StdinPipe(); err != nil {
 		return err
@@ -152,10 +168,11 @@ func (s *sshSession) start(command string) (err error) {
 	if s.out, err = s.session.StdoutPipe(); err != nil {
 		return err
 	}
+
 	return s.session.Start(command)
 }
 
-// AdvertisedReferencesContext reads what the server says first.
+// AdvertisedReferencesContext reads the refs that the server sends first.
 func (s *sshSession) AdvertisedReferencesContext(ctx context.Context) (*packp.AdvRefs, error) {
 	refs := packp.NewAdvRefs()
 	err := refs.Decode(s.out)
@@ -165,19 +182,19 @@ func (s *sshSession) AdvertisedReferencesContext(ctx context.Context) (*packp.Ad
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil:
-		// The server ends without a word on its output: what it wrote beside
-		// says why.
+		// The server ends without output: its stderr says why.
 		_ = s.session.Wait()
 		if said := s.errors.String(); said != "" {
 			return nil, fmt.Errorf("the server says: %s", said)
 		}
 		return nil, err
 	}
+
 	transport.FilterUnsupportedCapabilities(refs.Capabilities)
 	return refs, nil
 }
 
-// UploadPack asks for a pack.
+// UploadPack requests a pack.
 func (s *sshSession) UploadPack(_ context.Context, req *packp.UploadPackRequest) (*packp.UploadPackResponse, error) {
 	err := req.UploadRequest.Encode(s.in)
 	if err == nil {
@@ -192,21 +209,24 @@ func (s *sshSession) UploadPack(_ context.Context, req *packp.UploadPackRequest)
 	if err != nil {
 		return nil, err
 	}
+
 	response := packp.NewUploadPackResponse(req)
 	return response, response.Decode(io.NopCloser(s.out))
 }
 
-// ReceivePack sends a pack and reads what the server made of it.
+// ReceivePack sends a pack and reads the server's report.
 func (s *sshSession) ReceivePack(_ context.Context, req *packp.ReferenceUpdateRequest) (*packp.ReportStatus, error) {
 	if err := errors.Join(req.Encode(s.in), s.in.Close()); err != nil {
 		return nil, err
 	}
+
 	out := s.out
 	if req.Capabilities.Supports(capability.Sideband64k) {
 		d := sideband.NewDemuxer(sideband.Sideband64k, s.out)
 		d.Progress = req.Progress
 		out = d
 	}
+
 	report := packp.NewReportStatus()
 	if err := report.Decode(out); err != nil {
 		if said := s.errors.String(); said != "" {
@@ -214,10 +234,11 @@ func (s *sshSession) ReceivePack(_ context.Context, req *packp.ReferenceUpdateRe
 		}
 		return nil, err
 	}
+
 	return report, report.Error()
 }
 
-// Close ends the conversation. A server that is told nothing more just goes.
+// Close ends the session. A server that gets no further request exits.
 func (s *sshSession) Close() error {
 	s.stop()
 	if s.session != nil {
@@ -227,7 +248,7 @@ func (s *sshSession) Close() error {
 	return nil
 }
 
-// tail keeps the end of what a server writes beside its output.
+// tail keeps the end of a server's stderr.
 type tail struct{ b []byte }
 
 func (t *tail) Write(p []byte) (int, error) {

@@ -12,18 +12,18 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
-// What is larger than this is not read: no manifest is, and a tree that is
-// has some million entries.
+// Larger objects are not read: no manifest is that large, and a tree of that
+// size has about a million entries.
 const (
 	MaxFile = 4 << 20
 	maxTree = 64 << 20
 )
 
-// ErrTooLarge is what reading a file above MaxFile wraps.
+// ErrTooLarge is wrapped by the error for a file above MaxFile.
 var ErrTooLarge = errors.New("too large")
 
-// unavailable is the error of an object that a commit names and that this
-// machine cannot read. It says nothing about the commit.
+// unavailable is the error for an object that a commit refers to and that
+// cannot be read locally. It says nothing about the commit.
 type unavailable struct{ error }
 
 func (e unavailable) Unwrap() error { return e.error }
@@ -32,29 +32,33 @@ func (e unavailable) Unwrap() error { return e.error }
 func (r *Repo) object(h plumbing.Hash) (plumbing.ObjectType, []byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+
 	kind, b, err := r.find(h)
 	if err != nil && !errors.Is(err, ErrTooLarge) && r.stale() {
-		// Someone pushed or repacked since the packs were listed.
+		// The packs may have changed by a push or repack.
 		if err := r.reopen(); err != nil {
 			return plumbing.InvalidObject, nil, unavailable{fmt.Errorf("repository %s: %w", r.path, err)}
 		}
 		kind, b, err = r.find(h)
 	}
+
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
 		r.damaged.Store(true)
 		return plumbing.InvalidObject, nil, unavailable{fmt.Errorf("object %s is missing", h)}
 	}
+
 	if err != nil && !errors.Is(err, ErrTooLarge) {
 		r.damaged.Store(true)
 		return plumbing.InvalidObject, nil, unavailable{fmt.Errorf("object %s: %w", h, err)}
 	}
+
 	return kind, b, err
 }
 
-// fresh is the stores, reopened when packs came or went. r.mu is held.
+// fresh returns the stores, reopened if the packs have changed. r.mu is held.
 func (r *Repo) fresh() []*filesystem.ObjectStorage {
 	if r.stale() {
-		// An error shows when the stores are read from.
+		// An error shows when the stores are read.
 		_ = r.reopen()
 	}
 	return r.stores
@@ -71,12 +75,15 @@ func (r *Repo) find(h plumbing.Hash) (plumbing.ObjectType, []byte, error) {
 		if errors.Is(err, plumbing.ErrObjectNotFound) {
 			continue
 		}
+
 		if err != nil {
 			return plumbing.InvalidObject, nil, err
 		}
+
 		b, err := content(o)
 		return o.Type(), b, err
 	}
+
 	return plumbing.InvalidObject, nil, plumbing.ErrObjectNotFound
 }
 
@@ -88,14 +95,17 @@ func content(o plumbing.EncodedObject) (b []byte, err error) {
 	if o.Size() > limit {
 		return nil, fmt.Errorf("%s of %d bytes is %w, at most %d are read", o.Type(), o.Size(), ErrTooLarge, limit)
 	}
+
 	reader, err := o.Reader()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
+
 	b = make([]byte, o.Size())
 	if _, err := io.ReadFull(reader, b); err != nil {
 		return nil, err
 	}
+
 	return b, nil
 }

@@ -18,25 +18,25 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// What reading an entry that is no file wraps. The entry is listed all the
-// same: a symlink with fs.ModeSymlink, a submodule with fs.ModeIrregular.
+// Errors for reading an entry that is not a file. The entry is still listed: a
+// symlink with fs.ModeSymlink, a submodule with fs.ModeIrregular.
 var (
 	ErrSymlink   = errors.New("symlink: not followed")
 	ErrSubmodule = errors.New("submodules are not supported")
 )
 
 // Tree is a directory of a commit. It implements fs.FS, fs.ReadFileFS,
-// fs.ReadDirFS and fs.StatFS, and may be used by several goroutines.
+// fs.ReadDirFS and fs.StatFS, and is safe for concurrent use.
 type Tree struct {
 	from objects
 	hash plumbing.Hash
 
 	mu   sync.Mutex
-	dirs map[plumbing.Hash][]entry // what was read of it, checked and sorted by name
-	lost error                     // the first object that could not be had
+	dirs map[plumbing.Hash][]entry // the directories read so far, validated and sorted by name
+	lost error                     // for the first missing object
 }
 
-// objects is what trees are read from.
+// objects is where trees are read from.
 type objects interface {
 	// object reads an object of any type.
 	object(h plumbing.Hash) (plumbing.ObjectType, []byte, error)
@@ -46,26 +46,28 @@ func newTree(from objects, h plumbing.Hash) *Tree {
 	return &Tree{from: from, hash: h, dirs: map[plumbing.Hash][]entry{}}
 }
 
-// Hash is equal for two trees when their content is.
+// Hash is equal for two trees with equal content.
 func (t *Tree) Hash() string { return t.hash.String() }
 
-// Err is set when an object of the tree could not be had on this machine, which
-// who read the tree may have taken for a fault of the commit. Nothing may be
-// concluded from what was read then.
+// Err is set if an object of the tree could not be read locally. A reader may
+// have taken that for a mistake in the commit, so nothing may be concluded from
+// what was read.
 func (t *Tree) Err() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.lost
 }
 
-// note keeps what Err tells.
+// note records the error for Err.
 func (t *Tree) note(err error) {
 	var lost unavailable
 	if !errors.As(err, &lost) {
 		return
 	}
+
 	t.mu.Lock()
 	defer t.mu.Unlock()
+
 	if t.lost == nil {
 		t.lost = err
 	}
@@ -86,6 +88,7 @@ func (t *Tree) Open(name string) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	if e.isDir() {
 		entries, err := t.list(e.hash)
 		if err != nil {
@@ -93,10 +96,12 @@ func (t *Tree) Open(name string) (fs.File, error) {
 		}
 		return &openDir{info: info{e, 0}, rest: t.dirEntries(entries)}, nil
 	}
+
 	b, err := t.read("open", name, e)
 	if err != nil {
 		return nil, err
 	}
+
 	return &openFile{info{e, int64(len(b))}, bytes.NewReader(b)}, nil
 }
 
@@ -115,13 +120,16 @@ func (t *Tree) ReadDir(name string) ([]fs.DirEntry, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	if !e.isDir() {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: errors.New("not a directory")}
 	}
+
 	entries, err := t.list(e.hash)
 	if err != nil {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: err}
 	}
+
 	return t.dirEntries(entries), nil
 }
 
@@ -136,7 +144,7 @@ func (t *Tree) Stat(name string) (fs.FileInfo, error) {
 
 func (t *Tree) info(e entry) fs.FileInfo {
 	if e.isFile() {
-		return unread{info{e, 0}, t.from}
+		return lazyInfo{info{e, 0}, t.from}
 	}
 	return info{e, 0}
 }
@@ -157,31 +165,37 @@ func (t *Tree) read(op, name string, e entry) ([]byte, error) {
 			return b, nil
 		}
 		if cause = err; err == nil {
-			cause = fmt.Errorf("object %s is a %s, no file", e.hash, kind)
+			cause = fmt.Errorf("object %s is a %s, not a file", e.hash, kind)
 		}
 	}
+
 	return nil, &fs.PathError{Op: op, Path: name, Err: cause}
 }
 
-// maxDepth bounds how deep directories are followed.
+// maxDepth limits the depth of directories.
 const maxDepth = 256
 
-// find walks to an entry, and names the part of the path that is in the way.
+// find returns the entry at a path. The error names the part of the path that
+// is not a directory.
 func (t *Tree) find(op, name string) (entry, error) {
 	wrong := func(path string, err error) (entry, error) {
 		return entry{}, &fs.PathError{Op: op, Path: path, Err: err}
 	}
+
 	if !fs.ValidPath(name) {
 		return wrong(name, fs.ErrInvalid)
 	}
+
 	at := entry{name: ".", mode: modeDir, hash: t.hash}
 	if name == "." {
 		return at, nil
 	}
+
 	parts := strings.Split(name, "/")
 	if len(parts) > maxDepth {
 		return wrong(name, fmt.Errorf("more than %d directories deep", maxDepth))
 	}
+
 	for i, part := range parts {
 		switch {
 		case at.mode == modeSymlink:
@@ -191,20 +205,24 @@ func (t *Tree) find(op, name string) (entry, error) {
 		case !at.isDir():
 			return wrong(name, fs.ErrNotExist)
 		}
+
 		entries, err := t.list(at.hash)
 		if err != nil {
 			return wrong(name, err)
 		}
+
 		e := lookup(entries, part)
 		if e == nil {
 			return wrong(name, fs.ErrNotExist)
 		}
+
 		at = *e
 	}
+
 	return at, nil
 }
 
-// list is the checked entries of a directory, sorted by name.
+// list returns the validated entries of a directory, sorted by name.
 func (t *Tree) list(h plumbing.Hash) ([]entry, error) {
 	t.mu.Lock()
 	entries, ok := t.dirs[h]
@@ -212,19 +230,22 @@ func (t *Tree) list(h plumbing.Hash) ([]entry, error) {
 	if ok {
 		return entries, nil
 	}
+
 	entries, err := entriesOf(t.from, h)
 	if err != nil {
 		t.note(err)
 		return nil, err
 	}
+
 	for i, e := range entries {
 		if !validName(e.name) {
 			return nil, fmt.Errorf("invalid path %q in tree %s", e.name, h)
 		}
 		if i > 0 && entries[i-1].name == e.name {
-			return nil, fmt.Errorf("invalid path %q in tree %s: there twice", e.name, h)
+			return nil, fmt.Errorf("invalid path %q in tree %s: duplicate entry", e.name, h)
 		}
 	}
+
 	t.mu.Lock()
 	t.dirs[h] = entries
 	t.mu.Unlock()
@@ -239,7 +260,7 @@ func (t *Tree) dirEntries(entries []entry) []fs.DirEntry {
 	return out
 }
 
-// The modes that git writes. Old ones (100664) mean a file as well.
+// The modes that git writes. Older ones (100664) also mean a file.
 const (
 	modeDir       = 0o040000
 	modeFile      = 0o100000
@@ -247,7 +268,7 @@ const (
 	modeSubmodule = 0o160000
 )
 
-// entry is one line of a tree object.
+// entry is one entry of a tree object.
 type entry struct {
 	name string
 	mode uint32 // one of the modes above
@@ -266,30 +287,36 @@ func entriesOf(from objects, h plumbing.Hash) ([]entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tree %s: %w", short(h), err)
 	}
+
 	if kind != plumbing.TreeObject {
-		return nil, fmt.Errorf("tree %s: it is a %s", short(h), kind)
+		return nil, fmt.Errorf("tree %s: is a %s, not a tree", short(h), kind)
 	}
+
 	const shortest = len("40000 a\x00") + len(h)
 	entries := make([]entry, 0, len(b)/(shortest+8)+1)
-	for text := string(b); len(text) > 0; { // the names are parts of it
+	for text := string(b); len(text) > 0; { // the names are substrings of it
 		head, rest, ok := strings.Cut(text, "\x00")
 		mode, name, spaced := strings.Cut(head, " ")
 		if !ok || !spaced || len(rest) < len(h) {
 			return nil, fmt.Errorf("tree %s: malformed", h)
 		}
+
 		e := entry{name: name}
 		bits, known := parseMode(mode)
 		if !known {
 			return nil, fmt.Errorf("tree %s: %q has the unknown mode %q", h, name, mode)
 		}
+
 		e.mode, e.exec = bits&^0o7777, bits&0o111 != 0
 		copy(e.hash[:], rest)
 		entries = append(entries, e)
 		text = rest[len(h):]
 	}
+
 	if byName := func(a, b entry) int { return strings.Compare(a.name, b.name) }; !slices.IsSortedFunc(entries, byName) {
-		slices.SortStableFunc(entries, byName) // git has a directory where its name and a slash would be
+		slices.SortStableFunc(entries, byName) // git sorts a directory as if its name ended in a slash
 	}
+
 	return entries, nil
 }
 
@@ -297,16 +324,19 @@ func parseMode(b string) (mode uint32, known bool) {
 	if len(b) == 0 || len(b) > 6 {
 		return 0, false
 	}
+
 	for i := range len(b) {
 		if b[i] < '0' || b[i] > '7' {
 			return 0, false
 		}
 		mode = mode<<3 | uint32(b[i]-'0')
 	}
+
 	switch mode &^ 0o7777 {
 	case modeDir, modeFile, modeSymlink, modeSubmodule:
 		return mode, true
 	}
+
 	return mode, false
 }
 
@@ -318,17 +348,18 @@ func lookup(entries []entry, name string) *entry {
 	return &entries[i]
 }
 
-// maxName is what file systems allow.
+// maxName is the limit of common file systems.
 const maxName = 255
 
 // validName refuses the names that no honest git client writes. Nothing is
-// ever written to disk under them, but others may check the same commit out.
+// written to disk under them here, but someone else may check out the same
+// commit.
 func validName(name string) bool {
-	return isPlain(name) || isProper(name)
+	return isSimpleName(name) || isValidName(name)
 }
 
-// isProper is validName, in full.
-func isProper(name string) bool {
+// isValidName is validName, in full.
+func isValidName(name string) bool {
 	if name == "" || name == "." || name == ".." || len(name) > maxName || !utf8.ValidString(name) {
 		return false
 	}
@@ -338,21 +369,23 @@ func isProper(name string) bool {
 	return !isDotGit(name)
 }
 
-// isPlain finds the names that are in order at a glance, as nearly all are: a
-// commit of one file has those of every directory on its way looked at.
-func isPlain(name string) bool {
+// isSimpleName reports whether a name is obviously valid, as nearly all are:
+// one file of a commit needs a check of every name on its way.
+func isSimpleName(name string) bool {
 	if name == "" || len(name) > maxName || name[0] == '.' || name[0] == 'g' || name[0] == 'G' {
 		return false
 	}
+
 	for i := range len(name) {
 		if c := name[i]; c < ' ' || c >= 0x7f || c == '/' || c == '\\' {
 			return false
 		}
 	}
+
 	return true
 }
 
-// isDotGit also knows the spellings that Windows and macOS take for ".git".
+// isDotGit also matches what Windows and macOS take for ".git".
 func isDotGit(name string) bool {
 	name = strings.Map(func(c rune) rune {
 		if c >= 0x200c && c <= 0x200f || c >= 0x202a && c <= 0x202e || c >= 0x206a && c <= 0x206f || c == 0xfeff {
@@ -360,6 +393,7 @@ func isDotGit(name string) bool {
 		}
 		return c
 	}, name)
+
 	name, _, _ = strings.Cut(name, ":")
 	name = strings.ToLower(strings.TrimRight(name, ". "))
 	return name == ".git" || name == "git~1"
@@ -378,14 +412,14 @@ func (i info) ModTime() time.Time { return time.Time{} }
 func (i info) IsDir() bool        { return i.isDir() }
 func (i info) Sys() any           { return nil }
 
-// unread is a file whose object is read when its size is asked for, which is
-// 0 if that fails. Most who ask what a path is do not ask how large.
-type unread struct {
+// lazyInfo reads a file's object when its size is asked for, which is 0 if that
+// fails. Most callers do not ask for the size.
+type lazyInfo struct {
 	info
 	from objects
 }
 
-func (u unread) Size() int64 {
+func (u lazyInfo) Size() int64 {
 	_, b, _ := u.from.object(u.hash)
 	return int64(len(b))
 }
@@ -401,6 +435,7 @@ func (e entry) fsMode() fs.FileMode {
 	case e.exec:
 		return 0o555
 	}
+
 	return 0o444
 }
 
@@ -439,9 +474,11 @@ func (d *openDir) ReadDir(n int) ([]fs.DirEntry, error) {
 	if n > 0 && len(d.rest) == 0 {
 		return nil, io.EOF
 	}
+
 	if n <= 0 || n > len(d.rest) {
 		n = len(d.rest)
 	}
+
 	taken := d.rest[:n]
 	d.rest = d.rest[n:]
 	return taken, nil

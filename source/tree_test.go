@@ -32,19 +32,23 @@ func tryTree(t *testing.T, g *sourcetest.Repo, rev, path string) (*source.Tree, 
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	c, err := r.Commit(hash)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return c.Tree(path)
 }
 
 func TestTreeIsAFileSystem(t *testing.T) {
 	g := sourcetest.New(t)
 	g.Commit("one", map[string]string{"a.yaml": "a", "dir/b.yaml": "b", "dir/sub/c.yaml": "c", "dir.txt": "d"})
+
 	if err := fstest.TestFS(treeOf(t, g, "HEAD", ""), "a.yaml", "dir/b.yaml", "dir/sub/c.yaml", "dir.txt"); err != nil {
 		t.Error(err)
 	}
+
 	sub := treeOf(t, g, "HEAD", "dir/sub/")
 	if b, err := sub.ReadFile("c.yaml"); err != nil || string(b) != "c" {
 		t.Errorf("c.yaml is %q, %v", b, err)
@@ -58,6 +62,7 @@ func TestTreeIsAFileSystem(t *testing.T) {
 	if sub.Hash() != g.Git("rev-parse", "HEAD:dir/sub") {
 		t.Errorf("hash of dir/sub is %s", sub.Hash())
 	}
+
 	for _, path := range []string{"nope", "dir/b.yaml", "dir/nope/sub", ".."} {
 		if _, err := tryTree(t, g, "HEAD", path); !errors.Is(err, source.ErrNoPath) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: got %v", path, err)
@@ -73,6 +78,7 @@ func TestT02SymlinkIsNotFollowed(t *testing.T) {
 		"loop": sourcetest.Symlink("loop"),
 		"dir":  sourcetest.Symlink("real"), "real/a.yaml": "a",
 	})
+
 	tree := treeOf(t, g, "HEAD", "")
 	for _, name := range []string{"out", "abs", "loop", "dir"} {
 		if _, err := tree.ReadFile(name); !errors.Is(err, source.ErrSymlink) || !strings.Contains(err.Error(), "symlink: not followed") {
@@ -82,6 +88,7 @@ func TestT02SymlinkIsNotFollowed(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, i, err)
 		}
 	}
+
 	if _, err := tree.ReadFile("dir/a.yaml"); !errors.Is(err, source.ErrSymlink) {
 		t.Errorf("through a symlink: %v", err)
 	}
@@ -99,17 +106,19 @@ func TestT12SubmoduleIsOpaque(t *testing.T) {
 	if i, err := tree.Stat("lib"); err != nil || i.Mode().Type() != fs.ModeIrregular {
 		t.Errorf("%v, %v", i, err)
 	}
+
 	for _, name := range []string{"lib", "lib/base"} {
 		if _, err := tree.ReadFile(name); !errors.Is(err, source.ErrSubmodule) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
+
 	if b, err := tree.ReadFile("a.yaml"); err != nil || string(b) != "a" {
 		t.Errorf("a.yaml beside it is %q, %v", b, err)
 	}
 }
 
-// rawTree writes a tree object that git itself would refuse to make.
+// rawTree writes a tree object that git itself would refuse.
 func rawTree(t *testing.T, g *sourcetest.Repo, mode, name, hash string) string {
 	t.Helper()
 	b, err := hex.DecodeString(hash)
@@ -144,10 +153,12 @@ func TestT01InvalidPaths(t *testing.T) {
 func TestT15LargeFile(t *testing.T) {
 	g := sourcetest.New(t)
 	g.Commit("one", map[string]string{"big.yaml": strings.Repeat("x", source.MaxFile+1), "fits.yaml": strings.Repeat("x", source.MaxFile)})
+
 	for _, packed := range []bool{false, true} {
 		if packed {
 			g.Git("gc", "-q")
 		}
+
 		tree := treeOf(t, g, "HEAD", "")
 		if _, err := tree.ReadFile("big.yaml"); !errors.Is(err, source.ErrTooLarge) {
 			t.Errorf("packed %v: got %v", packed, err)
@@ -165,6 +176,7 @@ func TestT15DeepDirectories(t *testing.T) {
 	for range 400 {
 		tree = rawTree(t, g, "40000", "d", tree)
 	}
+
 	commit := g.Git("commit-tree", "-m", "deep", tree)
 	if _, err := source.Changed(nil, treeOf(t, g, commit, "")); err == nil || !strings.Contains(err.Error(), "directories deep") {
 		t.Errorf("got %v", err)
@@ -176,9 +188,11 @@ func TestChanged(t *testing.T) {
 	g.Commit("one", map[string]string{
 		"same/a": "1", "edited/a": "1", "edited/b": "1", "gone/a": "1", "gone/deep/b": "1", "becomes-dir": "1", "becomes-file/x": "1", "link": "1",
 	})
+
 	g.Commit("two", map[string]string{
 		"edited/a": "2", "gone": sourcetest.Delete, "new/a": "1", "becomes-dir/y": "1", "becomes-file": "1", "link": sourcetest.Symlink("same"),
 	})
+
 	one, two := treeOf(t, g, "HEAD~1", ""), treeOf(t, g, "HEAD", "")
 	check := func(a, b *source.Tree, want ...string) {
 		t.Helper()
@@ -187,6 +201,7 @@ func TestChanged(t *testing.T) {
 			t.Errorf("got %q, %v; want %q", got, err, want)
 		}
 	}
+
 	all := []string{"becomes-dir", "becomes-dir/y", "becomes-file", "becomes-file/x", "edited/a", "gone/a", "gone/deep/b", "link", "new/a"}
 	check(one, two, all...)
 	check(two, one, all...)

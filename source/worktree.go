@@ -14,15 +14,14 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// WorkTree is the files that a repository on this machine is checked out to.
-// A fleet is never read from it; edits are made in it, by whoever asks for
-// one.
+// WorkTree is the checked-out files of a local repository. A fleet is never
+// read from it; edits are made in it, on request.
 type WorkTree struct {
 	repo *Repo
 	dir  string
 }
 
-// WorkTree is where the repository is checked out, nil for a bare one.
+// WorkTree is where the repository is checked out; nil for a bare one.
 func (r *Repo) WorkTree() *WorkTree {
 	dir, err := filepath.Abs(r.path)
 	if err != nil || r.gitDir == dir || r.remote != nil {
@@ -31,7 +30,7 @@ func (r *Repo) WorkTree() *WorkTree {
 	return &WorkTree{r, dir}
 }
 
-// Branch is what is checked out, "" when that is no branch.
+// Branch is the checked-out branch; "" if HEAD is detached.
 func (w *WorkTree) Branch() string { return branchOf(filepath.Join(w.repo.gitDir, "HEAD")) }
 
 func branchOf(head string) string {
@@ -43,7 +42,8 @@ func branchOf(head string) string {
 	return branch
 }
 
-// CheckedOut is a place where a branch is checked out, "" when there is none.
+// CheckedOut is a directory in which a branch is checked out; "" if there is
+// none.
 func (r *Repo) CheckedOut(branch string) string {
 	heads, _ := filepath.Glob(filepath.Join(r.common, "worktrees", "*", "HEAD"))
 	for _, head := range heads {
@@ -52,15 +52,17 @@ func (r *Repo) CheckedOut(branch string) string {
 			return filepath.Dir(link)
 		}
 	}
+
 	if filepath.Base(r.common) == ".git" && branchOf(filepath.Join(r.common, "HEAD")) == branch {
 		return filepath.Dir(r.common)
 	}
+
 	return ""
 }
 
-// Read reads a file of the work tree. Symlinks are not followed.
+// Read reads a file of the work tree. It does not follow symlinks.
 func (w *WorkTree) Read(name string) (b []byte, err error) {
-	err = w.inside(func(root *os.Root) error {
+	err = w.withRoot(func(root *os.Root) error {
 		if err := regular(root, name); err != nil {
 			return err
 		}
@@ -70,9 +72,9 @@ func (w *WorkTree) Read(name string) (b []byte, err error) {
 	return b, err
 }
 
-// Has is whether something is at a place of the work tree, of whatever kind.
+// Has reports whether the path exists in the work tree, whatever it is.
 func (w *WorkTree) Has(name string) (has bool, err error) {
-	err = w.inside(func(root *os.Root) error {
+	err = w.withRoot(func(root *os.Root) error {
 		_, err := root.Lstat(filepath.FromSlash(name))
 		has = err == nil
 		if errors.Is(err, fs.ErrNotExist) {
@@ -83,12 +85,12 @@ func (w *WorkTree) Has(name string) (has bool, err error) {
 	return has, err
 }
 
-// Write replaces files of the work tree, each at once. What is not there is
-// made, with its directories; nil removes a file.
+// Write writes files of the work tree, each atomically, and creates files and
+// directories as needed; nil content removes a file.
 func (w *WorkTree) Write(files map[string][]byte) error {
-	return w.inside(func(root *os.Root) error {
+	return w.withRoot(func(root *os.Root) error {
 		for name, content := range files {
-			if err := rewrite(root, name, content); err != nil {
+			if err := replaceFile(root, name, content); err != nil {
 				return err
 			}
 		}
@@ -96,16 +98,18 @@ func (w *WorkTree) Write(files map[string][]byte) error {
 	})
 }
 
-// inside keeps to the work tree, whatever symlinks lie in it.
-func (w *WorkTree) inside(do func(*os.Root) error) error {
+// withRoot opens the work tree as a root that no symlink can leave.
+func (w *WorkTree) withRoot(do func(*os.Root) error) error {
 	root, err := os.OpenRoot(w.dir)
 	if err != nil {
 		return fmt.Errorf("work tree %s: %w", w.dir, err)
 	}
 	defer root.Close()
+
 	if err := do(root); err != nil {
 		return fmt.Errorf("work tree %s: %w", w.dir, err)
 	}
+
 	return nil
 }
 
@@ -115,13 +119,13 @@ func regular(root *os.Root, name string) error {
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is no regular file", name)
+		return fmt.Errorf("%s is not a regular file", name)
 	}
 	return nil
 }
 
-// rewrite puts a new file in the place of the old one, with its mode.
-func rewrite(root *os.Root, name string, content []byte) error {
+// replaceFile replaces a file atomically and keeps its mode.
+func replaceFile(root *os.Root, name string, content []byte) error {
 	name = filepath.FromSlash(name)
 	info, err := root.Lstat(name)
 	switch made := errors.Is(err, fs.ErrNotExist); {
@@ -136,19 +140,23 @@ func rewrite(root *os.Root, name string, content []byte) error {
 	case content == nil:
 		return root.Remove(name)
 	}
-	mode := os.FileMode(0o666) // less what the user's mask takes
+
+	mode := os.FileMode(0o666) // less the user's umask
 	if info != nil {
 		mode = info.Mode().Perm()
 	}
+
 	temp := name + ".fairlead-edit"
 	f, err := root.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
 		return err
 	}
+
 	_, err = f.Write(content)
 	if info != nil {
 		err = errors.Join(err, f.Chmod(mode))
 	}
+
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err == nil {
 		err = root.Rename(temp, name)
@@ -156,67 +164,79 @@ func rewrite(root *os.Root, name string, content []byte) error {
 	if err != nil {
 		return errors.Join(err, root.Remove(temp))
 	}
+
 	return nil
 }
 
-// UncommittedError says that a file is not what the commit has that is
-// checked out.
+// UncommittedError means that a file differs from the checked-out commit.
 type UncommittedError struct{ File, Why string }
 
+// Error reads "web.yaml: it has staged changes".
 func (e *UncommittedError) Error() string { return e.File + ": " + e.Why }
 
-// busy are files that git keeps while something takes several commands.
-var busy = map[string]string{
+// inProgress maps the files that git keeps during an operation of several
+// commands to its name.
+var inProgress = map[string]string{
 	"MERGE_HEAD": "a merge", "CHERRY_PICK_HEAD": "a cherry-pick", "REVERT_HEAD": "a revert", "rebase-merge": "a rebase", "rebase-apply": "a rebase",
 }
 
-// Commit commits an edit on the branch that is checked out, and brings the
-// work tree and the index along: what was clean is clean. The files must be
-// as the branch has them, which of new ones is nowhere; whatever else is
-// uncommitted stays as it is.
+// Commit commits an edit on the checked-out branch, and updates the work tree
+// and the index: what was clean stays clean. The edited files must be as in the
+// branch, and new ones must not exist; other uncommitted changes are not
+// touched.
 func (w *WorkTree) Commit(e Edit) (string, error) {
 	r := w.repo
 	e.Branch = w.Branch()
 	if e.Branch == "" {
 		return "", errors.New("no branch is checked out")
 	}
-	for name, what := range busy {
+
+	for name, what := range inProgress {
 		if _, err := os.Lstat(filepath.Join(r.gitDir, name)); err == nil {
 			return "", fmt.Errorf("%s is in progress: finish or abort it first", what)
 		}
 	}
+
 	path := filepath.Join(r.gitDir, "index")
 	lock, err := lockIndex(path)
 	if err != nil {
 		return "", err
 	}
 	defer lock.release()
+
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return "", err
 	}
+
 	written, err := os.Stat(path)
 	if err != nil {
 		return "", err
 	}
+
 	staged := index{b}
-	if err := staged.doubt(written.ModTime()); err != nil {
+	if err := staged.smudge(written.ModTime()); err != nil {
 		return "", err
 	}
+
 	head, err := r.Resolve("refs/heads/" + e.Branch)
 	if err != nil {
 		return "", err
 	}
+
 	if e.On != "" && e.On != head {
 		return "", fmt.Errorf("branch %s: %w", e.Branch, ErrBranchMoved)
 	}
-	before, after, err := w.clean(staged, head, e.Files)
+
+	before, after, err := w.checkClean(staged, head, e.Files)
 	if err != nil {
 		return "", err
 	}
+
 	if err := w.Write(after); err != nil {
 		return "", err
 	}
+
 	hash, err := r.Draft(head, e)
 	if err == nil {
 		err = r.advance(e.Branch, head, hash)
@@ -224,6 +244,7 @@ func (w *WorkTree) Commit(e Edit) (string, error) {
 	if err != nil {
 		return "", errors.Join(err, w.Write(before))
 	}
+
 	r.log(head, hash, e)
 	if staged, err = w.stage(staged, e.Files); err != nil {
 		return hash, err
@@ -231,44 +252,51 @@ func (w *WorkTree) Commit(e Edit) (string, error) {
 	if b, err = staged.bytes(); err != nil {
 		return hash, err
 	}
+
 	return hash, lock.write(b)
 }
 
-// clean checks that files are as a commit has them, in the index and in the
-// work tree, and gives what stands there and what is to stand there. Line ends
-// that git converts are not a difference.
-func (w *WorkTree) clean(staged index, head string, files map[string][]byte) (before, after map[string][]byte, err error) {
+// checkClean checks that the index and the work tree have the files as in the
+// commit, and returns their current and their new content. Line endings that
+// git converts do not count.
+func (w *WorkTree) checkClean(staged index, head string, files map[string][]byte) (before, after map[string][]byte, err error) {
 	c, err := w.repo.Commit(head)
 	if err != nil {
 		return nil, nil, err
 	}
+
 	tree, err := c.Tree(".")
 	if err != nil {
 		return nil, nil, err
 	}
+
 	before, after = map[string][]byte{}, map[string][]byte{}
 	for name, content := range files {
 		entry, err := staged.find(name)
 		if errors.Is(err, errIndex) {
 			return nil, nil, err
 		}
+
 		if errors.Is(err, errUntracked) {
-			if err := w.vacant(staged, tree, name); err != nil {
+			if err := w.checkVacant(staged, tree, name); err != nil {
 				return nil, nil, err
 			}
 			before[name], after[name] = nil, content
 			continue
 		}
+
 		if err != nil {
 			return nil, nil, &UncommittedError{name, err.Error()}
 		}
 		if hash, ok := tree.BlobHash(name); !ok || hash != entry.hash.String() {
-			return nil, nil, &UncommittedError{name, "it has changes that are staged and not committed"}
+			return nil, nil, &UncommittedError{name, "it has staged changes"}
 		}
+
 		committed, err := tree.ReadFile(name)
 		if err != nil {
 			return nil, nil, err
 		}
+
 		there, err := w.Read(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -280,40 +308,44 @@ func (w *WorkTree) clean(staged index, head string, files map[string][]byte) (be
 		case SameButLineEnds(there, committed):
 			before[name], after[name] = there, bytes.ReplaceAll(content, []byte("\n"), []byte("\r\n"))
 		default:
-			return nil, nil, &UncommittedError{name, "it has changes that are not committed"}
+			return nil, nil, &UncommittedError{name, "it has uncommitted changes"}
 		}
 	}
+
 	return before, after, nil
 }
 
-// vacant checks that a new file has its place to itself: in the commit, in the
-// index and in the work tree.
-func (w *WorkTree) vacant(staged index, tree *Tree, name string) error {
+// checkVacant checks that the path of a new file is free: in the commit, the
+// index and the work tree.
+func (w *WorkTree) checkVacant(staged index, tree *Tree, name string) error {
 	if _, err := tree.Stat(name); !errors.Is(err, fs.ErrNotExist) {
-		return errors.Join(err, &UncommittedError{name, "it has changes that are staged and not committed"})
+		return errors.Join(err, &UncommittedError{name, "it has staged changes"})
 	}
+
 	has, err := w.Has(name)
 	if err != nil {
 		return err
 	}
+
 	if has {
 		return &UncommittedError{name, errUntracked.Error()}
 	}
 	if _, err := staged.add(name); err != nil {
 		return &UncommittedError{name, err.Error()}
 	}
+
 	return nil
 }
 
-// SameButLineEnds is whether a file of a work tree is a committed one with the
-// line ends of another system, as git checks it out with core.autocrlf.
+// SameButLineEnds reports whether a file of a work tree equals a committed one
+// except for line endings, as git checks it out with core.autocrlf.
 func SameButLineEnds(there, committed []byte) bool {
 	return !bytes.Contains(committed, []byte("\r")) && bytes.Equal(there, bytes.ReplaceAll(committed, []byte("\n"), []byte("\r\n")))
 }
 
-// stage puts files that were committed into the index.
+// stage adds committed files to the index.
 func (w *WorkTree) stage(staged index, files map[string][]byte) (index, error) {
-	err := w.inside(func(root *os.Root) error {
+	err := w.withRoot(func(root *os.Root) error {
 		for name, content := range files {
 			entry, err := staged.find(name)
 			if errors.Is(err, errUntracked) {
@@ -322,28 +354,32 @@ func (w *WorkTree) stage(staged index, files map[string][]byte) (index, error) {
 				}
 				entry, err = staged.find(name)
 			}
+
 			if err != nil {
 				return err
 			}
+
 			info, err := root.Lstat(filepath.FromSlash(name))
 			if err != nil {
 				return err
 			}
+
 			staged.set(entry, plumbing.ComputeHash(plumbing.BlobObject, content), info)
 		}
+
 		return nil
 	})
 	return staged, err
 }
 
-// log notes a commit where git notes how its refs move, if it does.
+// log adds a commit to the reflog, if git keeps one.
 func (r *Repo) log(old, hash string, e Edit) {
 	subject, _, _ := strings.Cut(e.Message, "\n")
 	line := fmt.Sprintf("%s %s %s <%s> %d %s\tcommit: %s\n", old, hash, e.Author, e.Mail, e.When.Unix(), e.When.Format("-0700"), subject)
 	for _, path := range []string{filepath.Join(r.gitDir, "logs", "HEAD"), filepath.Join(r.common, "logs", "refs", "heads", filepath.FromSlash(e.Branch))} {
 		f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 		if err != nil {
-			continue // it is not kept here, and nothing depends on it
+			continue // there is no reflog, and nothing depends on it
 		}
 		_, _ = f.WriteString(line)
 		_ = f.Close()

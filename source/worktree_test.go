@@ -28,8 +28,8 @@ func editOf(files map[string]string) source.Edit {
 	return e
 }
 
-// git sees a commit, a clean work tree, an index whose trees are the commit's,
-// and everything that it kept in the index besides.
+// git sees a commit, a clean work tree, an index whose trees match the commit,
+// and everything else that it keeps in the index.
 func TestCommitInAWorkTree(t *testing.T) {
 	for _, layout := range []string{"index.version=2", "index.version=3", "index.version=4", "index.skipHash=true", "core.untrackedCache=true"} {
 		t.Run(layout, func(t *testing.T) {
@@ -39,17 +39,20 @@ func TestCommitInAWorkTree(t *testing.T) {
 			g.Commit("one", map[string]string{
 				"policies/web.yaml": "a: 1\n", "policies/webs.yaml": "b: 1\n", "policies/" + strings.Repeat("long/", 20) + "name.yaml": "x\n", "z": "z\n", "other": "o\n",
 			})
+
 			if err := os.Chmod(filepath.Join(g.Dir, "policies/web.yaml"), 0o755); err != nil {
 				t.Fatal(err)
 			}
+
 			g.Commit("executable", nil)
 			if layout == "index.version=3" {
-				// Version 3 is written for the sake of marks like this one.
+				// Version 3 is written because of flags like this one.
 				if err := os.WriteFile(filepath.Join(g.Dir, "announced"), nil, 0o644); err != nil {
 					t.Fatal(err)
 				}
 				g.Git("add", "-N", "announced")
 			}
+
 			g.Git("update-index", "--assume-unchanged", "z")
 			g.Git("status")
 			before := g.Git("status", "--porcelain", "--untracked-files=no")
@@ -58,6 +61,7 @@ func TestCommitInAWorkTree(t *testing.T) {
 			if w == nil || w.Branch() != "main" {
 				t.Fatalf("work tree %+v", w)
 			}
+
 			hash, err := w.Commit(editOf(map[string]string{"policies/web.yaml": "a: 2\n"}))
 			if err != nil {
 				t.Fatal(err)
@@ -65,17 +69,21 @@ func TestCommitInAWorkTree(t *testing.T) {
 			if g.Head() != hash {
 				t.Errorf("HEAD is %s, want %s", g.Head(), hash)
 			}
+
 			for _, clean := range [][]string{{"diff-files", "--quiet", "policies"}, {"diff-index", "--cached", "--quiet", "HEAD", "policies"}, {"fsck", "--strict"}} {
 				g.Git(clean...)
 			}
+
 			if after := g.Git("status", "--porcelain", "--untracked-files=no"); after != before {
 				t.Errorf("status is %q, was %q", after, before)
 			}
+
 			if layout != "index.version=3" {
 				if staged, committed := g.Git("write-tree"), g.Git("rev-parse", "HEAD^{tree}"); staged != committed {
 					t.Errorf("the index is tree %s, HEAD is %s", staged, committed)
 				}
 			}
+
 			if got := g.Git("ls-files", "-v", "z"); got != "h z" {
 				t.Errorf("a mark of a file is lost: %s", got)
 			}
@@ -98,8 +106,8 @@ func TestCommitInAWorkTree(t *testing.T) {
 	}
 }
 
-// What else is uncommitted stays so; what is in the way is an error and
-// nothing changes.
+// Other uncommitted changes stay; a conflicting one is an error and nothing
+// changes.
 func TestCommitBesideOtherChanges(t *testing.T) {
 	g := sourcetest.New(t)
 	g.Commit("one", map[string]string{"web.yaml": "a: 1\n", "other": "1\n", "third": "1\n"})
@@ -109,26 +117,30 @@ func TestCommitBesideOtherChanges(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	write("other", "2\n")
 	g.Git("add", "other")
-	// Third changes in the moment in which git writes its index, so that only
-	// its content tells.
+	// The third file changes in the moment in which git writes its index, so that
+	// only its content shows it.
 	g.Git("config", "core.trustctime", "false")
 	info, err := os.Stat(filepath.Join(g.Dir, "third"))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	write("third", "2\n")
 	for _, name := range []string{"third", ".git/index"} {
 		if err := os.Chtimes(filepath.Join(g.Dir, name), info.ModTime(), info.ModTime()); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	write("fourth", "2\n")
 	w := open(t, g.Dir).WorkTree()
 	if _, err := w.Commit(editOf(map[string]string{"web.yaml": "a: 2\n"})); err != nil {
 		t.Fatal(err)
 	}
+
 	status := " M third\n?? fourth"
 	if got := g.Git("status", "--porcelain"); got != "M  other\n"+status {
 		t.Errorf("status is %q", got)
@@ -149,30 +161,37 @@ func TestCommitBesideOtherChanges(t *testing.T) {
 			t.Errorf("refused, and changed: %s", g.Git("status", "--porcelain"))
 		}
 	}
+
 	refused("other", "staged")
-	refused("third", "not committed")
-	refused("fourth", "not track")
+	refused("third", "uncommitted")
+	refused("fourth", "not tracked")
 	write(".git/index.lock", "")
 	refused("web.yaml", "index.lock")
+
 	if err := os.Remove(filepath.Join(g.Dir, ".git/index.lock")); err != nil {
 		t.Fatal(err)
 	}
+
 	write(".git/MERGE_HEAD", head+"\n")
 	refused("web.yaml", "a merge is in progress")
+
 	if err := os.Remove(filepath.Join(g.Dir, ".git/MERGE_HEAD")); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(filepath.Join(g.Dir, "web.yaml")); err != nil {
 		t.Fatal(err)
 	}
+
 	stale := editOf(map[string]string{"web.yaml": "a: 3\n"})
 	stale.On = g.Git("rev-parse", "HEAD~1")
+
 	for _, commit := range []func(source.Edit) (string, error){w.Commit, open(t, g.Dir).Apply} {
 		stale.Branch = "main"
 		if _, err := commit(stale); !errors.Is(err, source.ErrBranchMoved) {
 			t.Errorf("got %v", err)
 		}
 	}
+
 	var uncommitted *source.UncommittedError
 	if _, err := w.Commit(editOf(map[string]string{"web.yaml": "a: 3\n"})); !errors.As(err, &uncommitted) || uncommitted.File != "web.yaml" {
 		t.Errorf("got %v", err)
@@ -180,15 +199,17 @@ func TestCommitBesideOtherChanges(t *testing.T) {
 	if err := os.Symlink("other", filepath.Join(g.Dir, "web.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	refused("web.yaml", "no regular file")
+
+	refused("web.yaml", "not a regular file")
 	g.Git("checkout", "-q", "-f", head)
 	refused("web.yaml", "no branch is checked out")
 }
 
-// Line ends that git converts are not a difference, and stay converted.
+// Line endings that git converts are not a difference, and stay converted.
 func TestCommitWithConvertedLineEnds(t *testing.T) {
 	g := sourcetest.New(t)
 	g.Commit("one", map[string]string{"web.yaml": "a: 1\nb: 1\n"})
+
 	if err := os.WriteFile(filepath.Join(g.Dir, "web.yaml"), []byte("a: 1\r\nb: 1\r\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +227,7 @@ func TestCommitWithConvertedLineEnds(t *testing.T) {
 	}
 }
 
-// A linked work tree has a branch and an index of its own.
+// A linked work tree has its own branch and index.
 func TestCommitInALinkedWorkTree(t *testing.T) {
 	g := sourcetest.New(t)
 	g.Commit("one", map[string]string{"web.yaml": "a: 1\n"})
@@ -222,6 +243,7 @@ func TestCommitInALinkedWorkTree(t *testing.T) {
 	if got := r.CheckedOut("none"); got != "" {
 		t.Errorf("none is checked out at %q", got)
 	}
+
 	hash, err := r.WorkTree().Commit(editOf(map[string]string{"web.yaml": "a: 2\n"}))
 	if err != nil {
 		t.Fatal(err)
@@ -229,11 +251,13 @@ func TestCommitInALinkedWorkTree(t *testing.T) {
 	if got := g.Git("rev-parse", "side"); got != hash {
 		t.Errorf("side is %s, want %s", got, hash)
 	}
+
 	for _, dir := range []string{g.Dir, linked} {
 		if got := g.GitIn(dir, "", "status", "--porcelain"); got != "" {
 			t.Errorf("%s: status is %q", dir, got)
 		}
 	}
+
 	if open(t, g.Bare()).WorkTree() != nil {
 		t.Error("a bare repository has a work tree")
 	}
@@ -249,7 +273,7 @@ func sameDir(t *testing.T, a, b string) bool {
 	return err == nil && x == y
 }
 
-// A symlink in a work tree leads nobody out of it.
+// A symlink in a work tree cannot lead out of it.
 func TestWorkTreeStaysInside(t *testing.T) {
 	g := sourcetest.New(t)
 	g.Commit("one", map[string]string{"policies/web.yaml": "a: 1\n"})
@@ -260,6 +284,7 @@ func TestWorkTreeStaysInside(t *testing.T) {
 	if err := errors.Join(os.RemoveAll(filepath.Join(g.Dir, "policies")), os.Symlink(outside, filepath.Join(g.Dir, "policies"))); err != nil {
 		t.Fatal(err)
 	}
+
 	w := open(t, g.Dir).WorkTree()
 	if b, err := w.Read("policies/web.yaml"); err == nil {
 		t.Errorf("read %q", b)
@@ -272,7 +297,7 @@ func TestWorkTreeStaysInside(t *testing.T) {
 	}
 }
 
-// An overlay is a tree with other contents, and nothing else.
+// An overlay is a tree with some contents replaced.
 func TestOverlay(t *testing.T) {
 	g := sourcetest.New(t)
 	head := g.Commit("one", map[string]string{"d/a": "1", "d/b": "2"})
@@ -280,15 +305,18 @@ func TestOverlay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	tree, err := c.Tree(".")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	o := tree.With(map[string][]byte{"d/a": []byte("one"), "d/none": nil})
 	for name, want := range map[string]string{"d/a": "one", "d/b": "2"} {
 		if b, err := o.ReadFile(name); err != nil || string(b) != want {
 			t.Errorf("%s is %q, %v", name, b, err)
 		}
+
 		f, err := o.Open(name)
 		if err != nil {
 			t.Fatal(err)
@@ -296,17 +324,19 @@ func TestOverlay(t *testing.T) {
 		if info, err := f.Stat(); err != nil || info.Size() != int64(len(want)) {
 			t.Errorf("%s: %v, %v", name, info, err)
 		}
+
 		hash, ok := o.BlobHash(name)
 		if hash != g.GitIn(g.Dir, want, "hash-object", "--stdin") || !ok {
 			t.Errorf("%s has hash %s", name, hash)
 		}
 	}
+
 	if _, err := o.ReadFile("d/none"); err == nil {
 		t.Error("a file that the tree does not have was read")
 	}
 }
 
-// An overlay with new files is what a commit with them would be.
+// An overlay with new files equals a commit with them.
 func TestOverlayWithNewFiles(t *testing.T) {
 	g := sourcetest.New(t)
 	one := g.Commit("one", map[string]string{"d/a": "1", "z": "2"})
@@ -322,20 +352,24 @@ func TestOverlayWithNewFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	files := map[string][]byte{}
 	for name, content := range added {
 		files[name] = []byte(content)
 	}
+
 	all := func(fsys fs.FS) (all []string) {
 		err := fs.WalkDir(fsys, ".", func(name string, e fs.DirEntry, err error) error {
 			if err != nil {
 				return err
 			}
+
 			line := fs.FormatDirEntry(e)
 			info, err := fs.Stat(fsys, name)
 			if err != nil {
 				return err
 			}
+
 			if line += fmt.Sprintf(" %s %v", name, info.Mode()); !e.IsDir() {
 				b, err := fs.ReadFile(fsys, name)
 				if err != nil {
@@ -343,14 +377,17 @@ func TestOverlayWithNewFiles(t *testing.T) {
 				}
 				line += fmt.Sprintf(" %d %s", info.Size(), b)
 			}
+
 			all = append(all, line)
 			return nil
 		})
+
 		if err != nil {
 			t.Fatal(err)
 		}
 		return all
 	}
+
 	if got, want := all(trees[one].With(files)), all(trees[two]); !slices.Equal(got, want) {
 		t.Errorf("overlay:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
@@ -359,8 +396,8 @@ func TestOverlayWithNewFiles(t *testing.T) {
 	}
 }
 
-// New files are committed with their directories; git sees a clean work tree,
-// an index in its order, and everything that it kept there besides.
+// New files are committed with their directories; git sees a clean work tree, a
+// sorted index, and everything else that it keeps there.
 func TestCommitNewFiles(t *testing.T) {
 	for _, layout := range []string{"index.version=2", "index.version=3", "index.version=4", "index.skipHash=true", "core.untrackedCache=true"} {
 		t.Run(layout, func(t *testing.T) {
@@ -370,12 +407,14 @@ func TestCommitNewFiles(t *testing.T) {
 			g.Commit("one", map[string]string{
 				"b/c": "1\n", "b/cc/d": "1\n", "b/" + strings.Repeat("long/", 60) + "name.yaml": "x\n", "z": "z\n",
 			})
+
 			if layout == "index.version=3" {
 				if err := os.WriteFile(filepath.Join(g.Dir, "c"), nil, 0o644); err != nil {
 					t.Fatal(err)
 				}
 				g.Git("add", "-N", "c")
 			}
+
 			g.Git("update-index", "--assume-unchanged", "z")
 			g.Git("status")
 			before := g.Git("status", "--porcelain")
@@ -386,6 +425,7 @@ func TestCommitNewFiles(t *testing.T) {
 				for _, name := range names {
 					files[name] = name + "\n"
 				}
+
 				hash, err := w.Commit(editOf(files))
 				if err != nil {
 					t.Fatalf("%s: %v", names, err)
@@ -403,6 +443,7 @@ func TestCommitNewFiles(t *testing.T) {
 					t.Errorf("%s: the index differs from HEAD: %s", names, got)
 				}
 			}
+
 			g.Git("fsck", "--strict")
 			if got := g.Git("ls-files", "-v", "z"); got != "h z" {
 				t.Errorf("a mark of a file is lost: %s", got)
@@ -414,31 +455,35 @@ func TestCommitNewFiles(t *testing.T) {
 	}
 }
 
-// Where a new file would be in the way of something, or something of it,
-// nothing is committed.
+// If the path of a new file conflicts with something, nothing is committed.
 func TestNewFilesInTheWay(t *testing.T) {
 	g := sourcetest.New(t)
 	g.Commit("one", map[string]string{"file": "1\n", "dir/a": "1\n"})
+
 	if err := os.MkdirAll(filepath.Join(g.Dir, "staged"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, name := range []string{"there", "staged/a"} {
 		if err := os.WriteFile(filepath.Join(g.Dir, name), []byte("mine\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	g.Git("add", "staged/a")
 	g.Git("rm", "-q", "--cached", "dir/a")
+
 	for _, name := range []string{"dir/a", "staged/a"} {
 		if err := os.Remove(filepath.Join(g.Dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	head, before := g.Head(), g.Git("status", "--porcelain")
 	w := open(t, g.Dir).WorkTree()
 	for name, want := range map[string]string{
-		"there": "does not track", "staged/a/b": "staged/a is staged, and in its way", "staged": "does not track",
-		"file/a": "not a directory", "dir/a": "staged and not committed",
+		"there": "not tracked", "staged/a/b": "staged/a is staged and conflicts with it", "staged": "not tracked",
+		"file/a": "not a directory", "dir/a": "staged changes",
 	} {
 		if _, err := w.Commit(editOf(map[string]string{name: "new\n"})); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", name, err, want)
@@ -447,13 +492,14 @@ func TestNewFilesInTheWay(t *testing.T) {
 			t.Errorf("%s: refused, and changed: %s", name, after)
 		}
 	}
+
 	r := open(t, g.Dir)
-	if _, err := r.Draft(head, editOf(map[string]string{"file/a": "new\n"})); err == nil || !strings.Contains(err.Error(), "file is in the way") {
+	if _, err := r.Draft(head, editOf(map[string]string{"file/a": "new\n"})); err == nil || !strings.Contains(err.Error(), "file is not a directory") {
 		t.Errorf("a file became a directory: %v", err)
 	}
 }
 
-// Whoever commits is whom git's configuration names, also by what it includes.
+// The author comes from git's configuration, including included files.
 func TestUser(t *testing.T) {
 	g := sourcetest.New(t)
 	home := t.TempDir()
@@ -466,6 +512,7 @@ func TestUser(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	user := func() string {
 		t.Helper()
 		name, mail, err := open(t, g.Dir).User()
@@ -474,19 +521,24 @@ func TestUser(t *testing.T) {
 		}
 		return name + " <" + mail + ">"
 	}
+
 	if got := user(); got != " <>" {
 		t.Errorf("nobody is %s", got)
 	}
+
 	write("global", "[user]\n\tname = \"Ann Other\"\n\temail = ann@home\n[include]\n\tpath = included\n[includeIf \"gitdir:"+filepath.Dir(g.Dir)+"/\"]\n\tpath = ~/work\n[includeIf \"gitdir:/elsewhere/\"]\n\tpath = ~/elsewhere\n")
 	write("included", "[user]\n\temail = ann@included\n")
 	write("elsewhere", "[user]\n\temail = ann@elsewhere\n")
+
 	if got := user(); got != "Ann Other <ann@included>" {
 		t.Errorf("global says %s", got)
 	}
+
 	write("work", "[user]\n\temail = ann@work\n")
 	if got := user(); got != "Ann Other <ann@work>" {
 		t.Errorf("work says %s", got)
 	}
+
 	g.Git("config", "user.name", "Bob")
 	if got := user(); got != "Bob <ann@work>" {
 		t.Errorf("the repository says %s", got)

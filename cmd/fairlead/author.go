@@ -12,46 +12,41 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead/fairlead/change"
 	"github.com/fairlead/fairlead/source"
 )
 
-// author is who edits, and when, as git would have it.
-type author struct {
-	name, mail string
-	when       time.Time
-}
-
-func (a author) String() string { return a.name + " <" + a.mail + ">" }
-
 var nameAndMail = regexp.MustCompile(`^([^<>\n]*[^<>\n\s])\s*<([^<>\n\s]+)>$`)
 
-var errNobody = errors.New("who edits? Set user.name and user.email in git's configuration, or pass --author 'Name <mail>'")
+var errNobody = errors.New("the author is unknown: set user.name and user.email in git's configuration, or specify --author 'Name <mail>'")
 
 // findAuthor asks the flag, then git's environment, then its configuration.
-func findAuthor(flag string, repo *source.Repo) (author, error) {
+func findAuthor(flag string, repo *source.Repo) (change.Author, error) {
 	when, err := gitDate(cmp.Or(os.Getenv("GIT_AUTHOR_DATE"), os.Getenv("GIT_COMMITTER_DATE")))
 	if err != nil {
-		return author{}, err
+		return change.Author{}, err
 	}
+
 	if flag != "" {
 		m := nameAndMail.FindStringSubmatch(strings.TrimSpace(flag))
 		if m == nil {
-			return author{}, usagef("--author %q does not read 'Name <mail>'", flag)
+			return change.Author{}, usagef("--author %q does not read 'Name <mail>'", flag)
 		}
-		return author{m[1], m[2], when}, nil
+		return change.Author{Name: m[1], Mail: m[2], When: when}, nil
 	}
 	name, mail := os.Getenv("GIT_AUTHOR_NAME"), os.Getenv("GIT_AUTHOR_EMAIL")
 	if name == "" || mail == "" {
 		configured, address, err := repo.User()
 		if err != nil {
-			return author{}, err
+			return change.Author{}, err
 		}
 		name, mail = cmp.Or(name, configured), cmp.Or(mail, address)
 	}
-	a := author{clean(name), clean(mail), when}
-	if a.name == "" || a.mail == "" {
+	a := change.Author{Name: clean(name), Mail: clean(mail), When: when}
+	if a.Name == "" || a.Mail == "" {
 		return a, errNobody
 	}
+
 	return a, nil
 }
 
@@ -73,6 +68,7 @@ func gitDate(text string) (time.Time, error) {
 	if text == "" {
 		return time.Now(), nil
 	}
+
 	if m := secondsAndZone.FindStringSubmatch(text); m != nil {
 		seconds, err := strconv.ParseInt(m[1], 10, 64)
 		if err != nil {
@@ -95,5 +91,6 @@ func gitDate(text string) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("GIT_AUTHOR_DATE %q is no date that is understood", text)
+
+	return time.Time{}, fmt.Errorf("GIT_AUTHOR_DATE %q is not a supported date", text)
 }

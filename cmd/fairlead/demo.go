@@ -19,9 +19,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/fairlead/fairlead/dispatch"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/dispatch/push"
 	"github.com/fairlead/fairlead/examples"
-	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/reconcile"
 	"github.com/fairlead/fairlead/source"
 )
@@ -30,23 +32,23 @@ func newDemo() *cobra.Command {
 	d := &demo{}
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "See the main job on three clusters inside this process",
-		Long: `Makes a fleet repository, starts three members inside this process, runs the
-loop, pushes four commits and shows after each of them what every member runs:
+		Short: "Demonstrate a release, a hold and a promotion on three clusters in this process",
+		Long: `Creates a fleet repository, starts three members inside this process, runs the
+loop, pushes four commits and shows after each what every member runs:
 a first release, a release that two clusters hold, the promotion of one of
 them, and the removal of the application with its copies left running.
 
-With --members real the members are API servers of Kubernetes, each with an
-etcd. 'make kube' builds them; the demo finds them from within the checkout, or
-by KUBEBUILDER_ASSETS.`,
+With --members real the members are Kubernetes API servers, each with an etcd.
+'make kube' builds them; the demo finds them from within the checkout, or through
+KUBEBUILDER_ASSETS.`,
 		Args: mustNotHaveArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d.out = cmd.OutOrStdout()
 			return d.run(cmd.Context())
 		},
 	}
-	cmd.Flags().BoolVar(&d.keep, "keep", false, "leave it running, with a repository to push to and a kubeconfig for kubectl")
-	cmd.Flags().StringVar(&d.kind, "members", "embedded", "embedded, or real: API servers that 'make kube' has built")
+	cmd.Flags().BoolVar(&d.keep, "keep", false, "keep it running, with a repository to push to and a kubeconfig for kubectl")
+	cmd.Flags().StringVar(&d.kind, "members", "embedded", "embedded, or real: the API servers that 'make kube' builds")
 	return cmd
 }
 
@@ -117,6 +119,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 	if d.dir, err = os.MkdirTemp("", "fairlead-demo-"); err != nil {
 		return err
 	}
+
 	if !d.keep {
 		defer os.RemoveAll(d.dir)
 	}
@@ -124,15 +127,18 @@ func (d *demo) run(ctx context.Context) (err error) {
 	if err := d.start(ctx); err != nil {
 		return err
 	}
+
 	for i, c := range chapters {
 		if err := d.tell(ctx, i+1, c); err != nil {
 			return err
 		}
 	}
+
 	if !d.keep {
-		fmt.Fprintf(d.out, "\nThat was the main job. 'fairlead demo --keep' leaves it running for you to push to.\n")
+		fmt.Fprintf(d.out, "\nThat was the demo. 'fairlead demo --keep' keeps it running for you to push to.\n")
 		return nil
 	}
+
 	return d.wait(ctx)
 }
 
@@ -151,21 +157,23 @@ func (d *demo) start(ctx context.Context) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err // it takes a while until real ones are up
 	}
+
 	d.loop, err = reconcile.Open(ctx, reconcile.Options{
 		Repo: d.repository(), Ref: "main", Path: ".", StateDir: filepath.Join(d.dir, "state"), Interval: time.Second,
-		Members: func(c *propagate.Cluster) (dispatch.Member, error) {
+		Members: func(c *fleet.Cluster) (member.Member, error) {
 			m, ok := d.members[c.Name]
 			if !ok {
 				return nil, fmt.Errorf("the demo has no member %q", c.Name)
 			}
-			return dispatch.Push(m.config)
+			return push.New(m.config, push.Options{})
 		},
-		Report: func(line reconcile.Line) {
-			if line.Level == reconcile.Warn {
-				fmt.Fprintf(d.out, "  %s\n", line.Text)
+		Report: func(e reconcile.Event) {
+			if e.Severity == reconcile.Warning {
+				fmt.Fprintf(d.out, "  %s\n", e)
 			}
 		},
 	})
+
 	return err
 }
 
@@ -183,15 +191,18 @@ func (d *demo) tell(ctx context.Context, n int, c chapter) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(d.out, "\n%d. %s %s\n   %s\n\n", n, short(hash), c.message, c.say)
+
+	fmt.Fprintf(d.out, "\n%d. %s %s\n   %s\n\n", n, source.Short(hash), c.message, c.say)
 	began := time.Now()
 	if err := d.loop.Once(ctx); err != nil {
 		return err
 	}
+
 	took := time.Since(began)
 	if err := d.show(ctx); err != nil {
 		return err
 	}
+
 	fmt.Fprintf(d.out, "   pushed and acknowledged in %s\n", took.Round(time.Millisecond))
 	return nil
 }
@@ -201,7 +212,7 @@ func (d *demo) commit(message string, files map[string][]byte) (string, error) {
 	return d.repo.Apply(source.Edit{Branch: "main", Message: message + "\n", Author: "fairlead demo", Mail: "demo@fairlead.dev", When: d.clock, Files: files})
 }
 
-// shown are the objects that the demo looks at in each member, a column each.
+// shown are the objects that the demo reads from each member, one column each.
 var shown = []struct {
 	title    string
 	resource schema.GroupVersionResource
@@ -221,11 +232,12 @@ func (d *demo) show(ctx context.Context) error {
 	for _, s := range shown {
 		fmt.Fprintf(w, "\t%s", s.title)
 	}
+
 	fmt.Fprintln(w)
 	for _, name := range demoClusters {
 		fmt.Fprintf(w, "   %s", name)
 		for _, s := range shown {
-			objects, err := dispatch.Live(ctx, d.members[name].config, s.resource, "shop")
+			objects, err := push.Live(ctx, d.members[name].config, s.resource, "shop")
 			if err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
@@ -233,19 +245,20 @@ func (d *demo) show(ctx context.Context) error {
 		}
 		fmt.Fprintln(w)
 	}
+
 	return w.Flush()
 }
 
 // cell reads "web:1.0 x6 by 0bdbd6c", or "left running" for what is not ours.
 func cell(objects []map[string]any, name string) string {
-	for _, object := range objects {
-		o := &unstructured.Unstructured{Object: object}
+	for _, live := range objects {
+		o := &unstructured.Unstructured{Object: live}
 		if o.GetName() != name {
 			continue
 		}
 		by := "left running"
-		if o.GetLabels()[dispatch.LabelManaged] == "true" {
-			by = "by " + short(o.GetAnnotations()[dispatch.AnnotationRevision])
+		if o.GetLabels()[object.LabelManaged] == "true" {
+			by = "by " + source.Short(o.GetAnnotations()[object.AnnotationRevision])
 		}
 		containers, ok, _ := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
 		if !ok || len(containers) == 0 {
@@ -255,17 +268,18 @@ func cell(objects []map[string]any, name string) string {
 		replicas, _, _ := unstructured.NestedInt64(o.Object, "spec", "replicas")
 		return fmt.Sprintf("%s x%d %s", image[strings.LastIndex(image, "/")+1:], replicas, by)
 	}
+
 	return "-"
 }
 
-// wait leaves the demo running for the user to play with.
+// wait keeps the demo running for the user to try out.
 func (d *demo) wait(ctx context.Context) error {
 	kubeconfig := filepath.Join(d.dir, "members.yaml")
 	if err := writeKubeconfig(kubeconfig, d.members); err != nil {
 		return err
 	}
 	fmt.Fprintf(d.out, `
-It stays up until Ctrl-C; then %[1]s can go.
+It runs until Ctrl-C; you can remove %[1]s then.
 
   git clone %[2]s fleet && cd fleet      # edit, commit, push: the members follow within a second
   %[4]s plan                 # what your commits would do, before you push them

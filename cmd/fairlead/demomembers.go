@@ -9,14 +9,14 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/dispatch/embedded"
-	"github.com/fairlead/fairlead/dispatch/kube"
+	"github.com/fairlead/fairlead/dispatch/push"
+	"github.com/fairlead/fairlead/testenv/kube"
 )
 
 // demoMember is a cluster of the demo.
 type demoMember struct {
-	config *dispatch.Config
+	config *push.Config
 	stop   func()
 }
 
@@ -32,8 +32,9 @@ func startMembers(kind string, names []string) (map[string]*demoMember, error) {
 		}
 		start = func(string) (*demoMember, error) { return startReal(binaries) }
 	default:
-		return nil, usagef("--members %q is none of embedded, real", kind)
+		return nil, usagef("--members %q must be embedded or real", kind)
 	}
+
 	members := make([]*demoMember, len(names))
 	errs := make([]error, len(names))
 	var starting sync.WaitGroup
@@ -45,6 +46,7 @@ func startMembers(kind string, names []string) (map[string]*demoMember, error) {
 			}
 		})
 	}
+
 	starting.Wait()
 	started := map[string]*demoMember{}
 	for i, name := range names {
@@ -52,10 +54,12 @@ func startMembers(kind string, names []string) (map[string]*demoMember, error) {
 			started[name] = members[i]
 		}
 	}
+
 	if err := errors.Join(errs...); err != nil {
 		stopMembers(started)
 		return nil, err
 	}
+
 	return started, nil
 }
 
@@ -72,7 +76,7 @@ func startReal(binaries string) (*demoMember, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The demo is over: there is nobody to tell that an end was untidy.
+	// The demo is over, so an error of the shutdown does not matter.
 	return &demoMember{s.Config(), func() { _ = s.Stop() }}, nil
 }
 
@@ -87,9 +91,9 @@ func stopMembers(members map[string]*demoMember) {
 
 // writeKubeconfig makes a file with a context for each member.
 func writeKubeconfig(file string, members map[string]*demoMember) error {
-	configs := map[string]*dispatch.Config{}
+	configs := map[string]*push.Config{}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		configs[name] = members[name].config
 	}
-	return dispatch.WriteContexts(file, configs)
+	return push.WriteContexts(file, configs)
 }

@@ -14,9 +14,12 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fairlead/fairlead/dispatch"
+	"github.com/fairlead/fairlead/dispatch/push"
+	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/look/status"
+	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/propagate"
-	"github.com/fairlead/fairlead/reconcile"
+	"github.com/fairlead/fairlead/source"
 )
 
 type diffFlags struct {
@@ -31,15 +34,14 @@ func newDiff() *cobra.Command {
 	var f diffFlags
 	cmd := &cobra.Command{
 		Use:   "diff CLUSTER [KIND/NAME]",
-		Short: "Show where a cluster is not as git released it, or what a resume would release",
-		Long: `Reads from a cluster what was released to it, and shows the fields that our
-manifests set and that are otherwise there: - is live, + is git. What others set
-beside them is not shown.
+		Short: "Show drift of a cluster from what git released, or what a resume would release",
+		Long: `Reads the released objects from a cluster and shows the fields of their manifests
+that differ there: - is live, + is git. Fields that only others set are not shown.
 
-With --pending it is git alone: for everything that is held on the cluster, what
-it was released and what it gets when the hold is lifted.
+With --pending it reads git alone and shows, for everything that is held on the
+cluster, what was released to it and what it gets when the hold is lifted.
 
-Of a Secret it is shown that a key differs, and never how.`,
+For a Secret it shows which keys differ, and never their values.`,
 		Example: `  fairlead diff eu-1 --kubeconfig members.yaml
   fairlead diff eu-1 deploy/shop/web
   fairlead diff us-1 --pending`,
@@ -49,8 +51,8 @@ Of a Secret it is shown that a key differs, and never how.`,
 	f.bind(cmd.Flags())
 	f.members.bind(cmd.Flags())
 	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "only this namespace (default: all)")
-	cmd.Flags().BoolVar(&f.pending, "pending", false, "what is held on the cluster, against what it was released, from git alone")
-	cmd.Flags().BoolVar(&f.detailedExitcode, "detailed-exitcode", false, "exit 2 when something differs")
+	cmd.Flags().BoolVar(&f.pending, "pending", false, "compare what is held on the cluster with what was released to it, from git alone")
+	cmd.Flags().BoolVar(&f.detailedExitcode, "detailed-exitcode", false, "exit 2 if something differs")
 	return cmd
 }
 
@@ -59,22 +61,24 @@ func (f *diffFlags) diff(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+
 	warn(cmd.ErrOrStderr(), &state)
 	cluster, ok := state.Snapshot.Clusters.Get(args[0])
 	if !ok {
-		return fmt.Errorf("the fleet has no cluster %q at %s", args[0], short(head))
+		return fmt.Errorf("the fleet has no cluster %q at %s", args[0], source.Short(head))
 	}
-	asked := func(id propagate.ID) bool { return f.namespace == "" || id.Namespace == f.namespace }
+
+	asked := func(id object.ID) bool { return f.namespace == "" || id.Namespace == f.namespace }
 	if len(args) == 2 {
 		id, err := f.object(&state, args[1], cluster.Name)
 		if err != nil {
 			return err
 		}
-		asked = func(other propagate.ID) bool { return other == id }
+		asked = func(other object.ID) bool { return other == id }
 	}
-	var found []reconcile.Comparison
+	var found []status.Difference
 	if f.pending {
-		found = reconcile.Pending(&state, cluster.Name, asked)
+		found = status.HeldChanges(&state, cluster.Name, asked)
 	} else if found, err = f.drifted(cmd.Context(), &state, cluster, asked); err != nil {
 		return err
 	}
@@ -83,77 +87,86 @@ func (f *diffFlags) diff(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
+
 	switch {
 	case len(found) > 0 && f.detailedExitcode:
 		return &exitError{exitDifferences}
 	case len(found) > 0:
 	case f.pending:
-		fmt.Fprintf(cmd.ErrOrStderr(), "Nothing that is held on %s waits at %s.\n", cluster.Name, short(head))
+		fmt.Fprintf(cmd.ErrOrStderr(), "No held changes for %s at %s.\n", cluster.Name, source.Short(head))
 	default:
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s has what was released to it up to %s.\n", cluster.Name, short(head))
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s has what was released to it up to %s.\n", cluster.Name, source.Short(head))
 	}
+
 	return nil
 }
 
 // object is the one that the user names, of those that the fleet has or had on
 // the cluster.
-func (f *diffFlags) object(s *propagate.State, word, cluster string) (propagate.ID, error) {
-	asked, err := parseResource([]string{word}, f.namespace)
+func (f *diffFlags) object(s *propagate.State, word, cluster string) (object.ID, error) {
+	asked, err := parseReference([]string{word}, f.namespace)
 	if err != nil {
-		return propagate.ID{}, err
+		return object.ID{}, err
 	}
-	kinds := kindNames{}
+
+	kinds := object.KindNames{}
 	for t := range s.Snapshot.Templates.Values() {
-		kinds.define(t)
+		kinds.Define(t.ID, t.Object)
 	}
-	var ids []propagate.ID
+
+	var ids []object.ID
 	for b := range s.Bindings.Values() {
-		if asked.is(b.ID, kinds) && b.Work(cluster) != nil {
+		if asked.Matches(b.ID, kinds) && b.Work(cluster) != nil {
 			ids = append(ids, b.ID)
 		}
 	}
-	for a := range s.Departed.Values() {
-		if asked.is(a.ID, kinds) && s.Departure(cluster, a.ID) != nil && s.Bindings.At(a.Key()) == nil {
+
+	for a := range s.Tombstones.Values() {
+		if asked.Matches(a.ID, kinds) && s.Removal(cluster, a.ID) != nil && s.Bindings.At(a.Key()) == nil {
 			ids = append(ids, a.ID)
 		}
 	}
+
 	if len(ids) == 0 {
-		return propagate.ID{}, fmt.Errorf("%s is not to be on %s; 'fairlead why %s -c %s' says why", asked, cluster, asked, cluster)
+		return object.ID{}, fmt.Errorf("%s is not placed on %s; 'fairlead why %s -c %s' says why", asked, cluster, asked, cluster)
 	}
-	return asked.one(ids)
+
+	return asked.One(ids)
 }
 
 // drifted reads the cluster. There is nothing to show of one that does not
 // answer, so that is a failure: no differences would be a lie.
-func (f *diffFlags) drifted(ctx context.Context, s *propagate.State, cluster *propagate.Cluster, asked func(propagate.ID) bool) (found []reconcile.Comparison, err error) {
+func (f *diffFlags) drifted(ctx context.Context, s *propagate.State, cluster *fleet.Cluster, asked func(object.ID) bool) (found []status.Difference, err error) {
 	ask, err := f.members.open()
 	if err != nil {
 		return nil, err
 	}
-	failed := ask.each(ctx, []*propagate.Cluster{cluster}, func(ctx context.Context, name string, r *dispatch.Reader) error {
-		found, err = reconcile.Drifted(ctx, s, name, r, asked)
+
+	failed := ask.Each(ctx, []*fleet.Cluster{cluster}, func(ctx context.Context, name string, r *push.Reader) error {
+		found, err = status.Drift(ctx, s, name, r, asked)
 		return err
 	})
 	if failed[cluster.Name] != nil {
-		return nil, fmt.Errorf("%s: %s", cluster.Name, cause(failed[cluster.Name]))
+		return nil, fmt.Errorf("%s: %s", cluster.Name, status.Cause(failed[cluster.Name]))
 	}
+
 	return found, nil
 }
 
 // print writes one object in the manner of a unified diff, a hunk for each
 // field.
-func (f *diffFlags) print(w io.Writer, cluster string, c reconcile.Comparison) error {
+func (f *diffFlags) print(w io.Writer, cluster string, c status.Difference) error {
 	var b strings.Builder
 	from, to := cluster, "git"
 	if f.pending {
 		from, to = "released", "wanted"
 	}
-	fmt.Fprintf(&b, "--- %s %s%s\n", from, title(c.Object), ofCommit(c.From))
+	fmt.Fprintf(&b, "--- %s %s%s\n", from, object.ShortName(c.Object), ofCommit(c.From))
 	fmt.Fprintf(&b, "+++ %s %s%s\n", to, cmp.Or(c.Origin.String(), "(removed)"), ofCommit(c.To))
 	if c.Note != "" {
 		fmt.Fprintf(&b, "@@ %s @@\n", c.Note)
 	}
-	for _, d := range c.Differences {
+	for _, d := range c.Fields {
 		fmt.Fprintf(&b, "@@ %s @@\n", d.Path)
 		if d.Redacted {
 			b.WriteString("(a value of a Secret)\n")
@@ -165,13 +178,14 @@ func (f *diffFlags) print(w io.Writer, cluster string, c reconcile.Comparison) e
 		}
 		b.WriteString(text)
 	}
+
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
 // hunk is one field before and after. Of long texts only what changes is
 // shown, and the lines around it.
-func hunk(d dispatch.Difference) (string, error) {
+func hunk(d push.Difference) (string, error) {
 	before, err := linesOf(d.Before)
 	if err != nil {
 		return "", err
@@ -188,13 +202,16 @@ func hunk(d dispatch.Difference) (string, error) {
 		_, hunks, _ := strings.Cut(string(diff.Diff("", []byte(before), "", []byte(after))), "+++ \n")
 		return hunks, nil
 	}
+
 	var b strings.Builder
 	for line := range strings.Lines(before) {
 		b.WriteString("-" + line)
 	}
+
 	for line := range strings.Lines(after) {
 		b.WriteString("+" + line)
 	}
+
 	return b.String(), nil
 }
 
@@ -208,6 +225,7 @@ func linesOf(v any) (string, error) {
 	case isText && strings.Contains(text, "\n") && !strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && r != '\t' && unicode.IsControl(r) }):
 		return strings.TrimSuffix(text, "\n") + "\n", nil
 	}
+
 	raw, err := yaml.Marshal(v)
 	return string(raw), err
 }
@@ -216,5 +234,5 @@ func ofCommit(hash string) string {
 	if hash == "" {
 		return ""
 	}
-	return "  of " + short(hash)
+	return "  of " + source.Short(hash)
 }

@@ -11,10 +11,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/fluxcd/pkg/runtime/logger"
 	"github.com/go-logr/logr"
 
-	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/look/report"
+	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/reconcile"
 )
 
@@ -47,7 +47,7 @@ type lines struct {
 func newLines(w io.Writer, encoding string, verbose bool) *lines {
 	l := &lines{w: w, verbose: verbose, ended: make(chan struct{})}
 	if encoding != "text" {
-		log := logger.NewLogger(logger.Options{LogEncoding: encoding, LogLevel: "info"})
+		log := newLogger(encoding)
 		l.log = &log
 	}
 	l.more.L = &l.mu
@@ -58,20 +58,21 @@ func newLines(w io.Writer, encoding string, verbose bool) *lines {
 	return l
 }
 
-func (l *lines) report(line reconcile.Line) {
+func (l *lines) report(e reconcile.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if line.IsAct() {
+	if e.Act != nil {
 		l.acts++
 	}
-	if line.Level == reconcile.Act && !l.verbose {
+	if e.Severity == reconcile.Detail && !l.verbose {
 		return
 	}
 	if len(l.waiting) >= mostLines {
 		l.missing++
 		return
 	}
-	l.add(func() { l.print(line) })
+
+	l.add(func() { l.print(e) })
 }
 
 // add has something printed when its turn comes. The lock is held.
@@ -102,7 +103,7 @@ func (l *lines) write() {
 			l.mu.Unlock()
 		}
 		if missing > 0 {
-			l.print(reconcile.Line{Level: reconcile.Warn, Text: fmt.Sprintf("%s left out here: nobody took them in time", areLines(missing))})
+			l.print(reconcile.Event{Note: fmt.Sprintf("%s left out here: the reader is too slow", areLines(missing))})
 		}
 	}
 }
@@ -114,23 +115,25 @@ func areLines(n int) string {
 	return fmt.Sprintf("%d lines are", n)
 }
 
-func (l *lines) print(line reconcile.Line) {
+func (l *lines) print(e reconcile.Event) {
 	if l.log == nil {
-		fmt.Fprintln(l.w, line.Text)
+		fmt.Fprintln(l.w, e)
 		return
 	}
+
 	var details []any
-	if line.Cluster != "" {
-		details = append(details, "cluster", line.Cluster)
+	if e.Cluster != "" {
+		details = append(details, "cluster", e.Cluster)
 	}
-	if line.Object != (propagate.ID{}) {
-		details = append(details, "object", line.Object.String())
+	if e.Object != (object.ID{}) {
+		details = append(details, "object", e.Object.String())
 	}
-	if line.Level == reconcile.Warn {
-		l.log.Error(nil, line.Text, details...)
+	if e.Severity == reconcile.Warning {
+		l.log.Error(nil, e.String(), details...)
 		return
 	}
-	l.log.Info(line.Text, details...)
+
+	l.log.Info(e.String(), details...)
 }
 
 // summary ends a run that went well, and failure one that did not.
@@ -139,9 +142,9 @@ func (l *lines) summary() {
 	defer l.mu.Unlock()
 	text := "nothing was sent to any cluster"
 	if l.acts > 0 {
-		text = count(l.acts, "act") + " on the clusters"
+		text = report.Count(l.acts, "action") + " on the clusters"
 	}
-	l.add(func() { l.print(reconcile.Line{Level: reconcile.Info, Text: text}) })
+	l.add(func() { l.print(reconcile.Event{Severity: reconcile.Info, Note: text}) })
 }
 
 func (l *lines) failure(err error) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/reconcile"
 )
 
@@ -17,9 +18,12 @@ import (
 func TestLinesThatNobodyTakes(t *testing.T) {
 	read, write := io.Pipe()
 	l := newLines(write, "text", true)
+	line := func(i int) reconcile.Event {
+		return reconcile.Event{Severity: reconcile.Detail, Act: &reconcile.Act{Verb: dispatch.OpApply}, Cluster: "eu-1", Note: fmt.Sprint("line ", i)}
+	}
 	say := func(from, to int) {
 		for i := from; i < to; i++ {
-			l.report(reconcile.Line{Level: reconcile.Act, Text: fmt.Sprint("line ", i)})
+			l.report(line(i))
 		}
 	}
 	say(0, 1)
@@ -31,7 +35,7 @@ func TestLinesThatNobodyTakes(t *testing.T) {
 		}
 		return lines.Text()
 	}
-	if got := next(); got != "line 0" {
+	if got := next(); got != line(0).String() {
 		t.Errorf("it reads %q", got)
 	}
 	// Nobody reads: one line is held out, the rest waits behind it.
@@ -50,15 +54,15 @@ func TestLinesThatNobodyTakes(t *testing.T) {
 	}
 	l.summary()
 	for i := 1; i < mostLines+2; i++ {
-		if got, want := next(), fmt.Sprint("line ", i); got != want {
+		if got, want := next(), line(i).String(); got != want {
 			t.Fatalf("it reads %q, want %q", got, want)
 		}
 	}
 	// The end is not left out.
-	if got, want := next(), fmt.Sprintf("%d acts on the clusters", mostLines+1002); got != want {
+	if got, want := next(), fmt.Sprintf("%d actions on the clusters", mostLines+1002); got != want {
 		t.Errorf("it reads %q, want %q", got, want)
 	}
-	if got, want := next(), "1000 lines are left out here: nobody took them in time"; got != want {
+	if got, want := next(), "1000 lines are left out here: the reader is too slow"; got != want {
 		t.Errorf("it reads %q, want %q", got, want)
 	}
 	l.close()

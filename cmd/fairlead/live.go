@@ -19,42 +19,48 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/printers"
 
-	"github.com/fairlead/fairlead/dispatch"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/dispatch/push"
+	"github.com/fairlead/fairlead/look/status"
+	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/propagate"
 )
 
-// live shows a Kubernetes resource as the members have it.
+// live prints a Kubernetes resource as the members have it.
 func (f *getFlags) live(cmd *cobra.Command, word, name string, state *propagate.State) error {
 	clusters, err := chosen(state, f.clusters)
 	if err != nil {
 		return err
 	}
 	if len(clusters) == 0 {
-		return errors.New("the fleet has no clusters to ask")
+		return errors.New("the fleet has no clusters")
 	}
 	if name != "" && f.allNamespaces {
-		return usagef("a name is looked for in one namespace: leave out -A or the name")
+		return usagef("a name and -A cannot be used together")
 	}
 	if name != "" && f.selector != "" {
-		return usagef("a name and -l are two ways to choose; leave one out")
+		return usagef("a name and -l cannot be used together")
 	}
 	ask, err := f.members.open()
 	if err != nil {
 		return err
 	}
+
 	q := &liveQuestion{flags: f, word: word, name: name, ask: ask, answers: map[string]*liveAnswer{}}
-	failed := ask.each(cmd.Context(), clusters, q.put)
-	// What is the same everywhere is told once.
-	if err := nobodyAsked(len(clusters), failed); err != nil {
+	failed := ask.Each(cmd.Context(), clusters, q.put)
+	// An error that is the same everywhere is reported once.
+	if err := status.NoneAsked(len(clusters), failed); err != nil {
 		return fmt.Errorf("%w; git alone has %s", err, ourNouns)
 	}
 	if len(q.answers) == 0 && onlyNotServed(failed) {
 		return fmt.Errorf("no cluster serves a resource %q, and git has %s", word, ourNouns)
 	}
+
 	silent(cmd.ErrOrStderr(), failed)
 	if len(q.answers) == 0 {
-		return &exitError{exitFailed} // nobody answered, which was told
+		return &exitError{exitFailed} // every failure has been reported
 	}
+
 	return q.print(cmd.OutOrStdout(), cmd.ErrOrStderr())
 }
 
@@ -62,7 +68,7 @@ const ourNouns = "clusters, policies, templates, bindings, works and objects"
 
 func onlyNotServed(failed map[string]error) bool {
 	for _, err := range failed {
-		if !errors.Is(err, dispatch.NotServed) {
+		if !errors.Is(err, member.NotServed) {
 			return false
 		}
 	}
@@ -73,28 +79,29 @@ func onlyNotServed(failed map[string]error) bool {
 type liveQuestion struct {
 	flags      *getFlags
 	word, name string
-	ask        *asking
+	ask        *status.Members
 
 	mu      sync.Mutex
 	answers map[string]*liveAnswer // by cluster
 }
 
-// liveAnswer is a table, or where whole objects are asked for those.
+// liveAnswer is a member's answer: a table, or with -o json and yaml the objects.
 type liveAnswer struct {
-	resource dispatch.Resource
+	resource push.Resource
 	table    *metav1.Table
 	objects  []map[string]any
 }
 
-func (q *liveQuestion) put(ctx context.Context, cluster string, r *dispatch.Reader) error {
+func (q *liveQuestion) put(ctx context.Context, cluster string, r *push.Reader) error {
 	res, err := r.Find(ctx, q.word)
 	if err != nil {
 		return err
 	}
+
 	a := &liveAnswer{resource: res}
-	s := dispatch.Selection{Name: q.name, Labels: q.flags.selector}
+	s := push.Selection{Name: q.name, Labels: q.flags.selector}
 	if res.Namespaced && !q.flags.allNamespaces {
-		s.Namespace = cmp.Or(q.flags.namespace, q.ask.contexts.Namespace(cluster))
+		s.Namespace = cmp.Or(q.flags.namespace, q.ask.Namespace(cluster))
 	}
 	if q.flags.output == "json" || q.flags.output == "yaml" {
 		for o, err := range r.Objects(ctx, res, s) {
@@ -121,6 +128,7 @@ func (q *liveQuestion) print(out, stderr io.Writer) error {
 			found += len(a.table.Rows)
 		}
 	}
+
 	first := q.answers[members[0]].resource
 	switch {
 	case found == 0 && q.name != "":
@@ -128,17 +136,19 @@ func (q *liveQuestion) print(out, stderr io.Writer) error {
 	case found == 0 && (q.flags.output == "table" || q.flags.output == "wide"):
 		where := ""
 		if first.Namespaced && !q.flags.allNamespaces {
-			where = fmt.Sprintf(" in namespace %s", cmp.Or(q.flags.namespace, q.ask.contexts.Namespace(members[0])))
+			where = fmt.Sprintf(" in namespace %s", cmp.Or(q.flags.namespace, q.ask.Namespace(members[0])))
 		}
 		fmt.Fprintf(stderr, "No %s found%s.\n", first, where)
 		return nil
 	}
+
 	switch q.flags.output {
 	case "json", "yaml":
 		return q.objects(members).print(out, q.flags.output, q.name != "")
 	case "name":
 		return q.names(out, members)
 	}
+
 	return q.table(out, members, first)
 }
 
@@ -164,6 +174,7 @@ func (q *liveQuestion) objects(members []string) list {
 			all = append(all, standing{cluster, u})
 		}
 	}
+
 	slices.SortStableFunc(all, func(a, b standing) int {
 		return cmp.Or(cmp.Compare(a.object.GetNamespace(), b.object.GetNamespace()), cmp.Compare(a.object.GetName(), b.object.GetName()), cmp.Compare(a.cluster, b.cluster))
 	})
@@ -171,17 +182,19 @@ func (q *liveQuestion) objects(members []string) list {
 	for _, s := range all {
 		l.items = append(l.items, item{object: s.object.Object})
 	}
+
 	return l
 }
 
 // rows are those of all members, sorted.
-func (q *liveQuestion) rows(members []string) ([]metav1.TableColumnDefinition, []dispatch.Row) {
+func (q *liveQuestion) rows(members []string) ([]metav1.TableColumnDefinition, []push.Row) {
 	tables := map[string]*metav1.Table{}
 	for cluster, a := range q.answers {
 		tables[cluster] = a.table
 	}
-	columns, rows := dispatch.Gather(members, tables)
-	slices.SortStableFunc(rows, func(a, b dispatch.Row) int {
+
+	columns, rows := push.Gather(members, tables)
+	slices.SortStableFunc(rows, func(a, b push.Row) int {
 		return cmp.Or(cmp.Compare(a.Object.Namespace, b.Object.Namespace), cmp.Compare(a.Object.Name, b.Object.Name), cmp.Compare(a.Cluster, b.Cluster))
 	})
 	return columns, rows
@@ -198,13 +211,14 @@ func (q *liveQuestion) names(out io.Writer, members []string) error {
 			return err
 		}
 	}
+
 	return nil
 }
 
 // table has the columns that kubectl shows, CLUSTER after the first and
-// ADOPTION behind the last: whether the object is ours. Of pods, which are
-// never ours themselves, only -o wide tells that, as karmadactl does.
-func (q *liveQuestion) table(out io.Writer, members []string, of dispatch.Resource) error {
+// ADOPTION after the last: whether we manage the object. Pods are never managed
+// themselves, so only -o wide has the column for them, as in karmadactl.
+func (q *liveQuestion) table(out io.Writer, members []string, of push.Resource) error {
 	columns, rows := q.rows(members)
 	adoption := metav1.TableColumnDefinition{Name: "Adoption", Type: "string"}
 	if of.Group == "" && of.Kind == "Pod" {
@@ -215,7 +229,7 @@ func (q *liveQuestion) table(out io.Writer, members []string, of dispatch.Resour
 	)}
 	for _, r := range rows {
 		adopted := "N"
-		if r.Object.Labels[dispatch.LabelManaged] == "true" {
+		if r.Object.Labels[object.LabelManaged] == "true" {
 			adopted = "Y"
 		}
 		for i, cell := range r.Cells {
@@ -228,5 +242,6 @@ func (q *liveQuestion) table(out io.Writer, members []string, of dispatch.Resour
 			Object: runtime.RawExtension{Object: r.Object},
 		})
 	}
+
 	return printers.NewTablePrinter(printers.PrintOptions{Wide: q.flags.output == "wide", WithNamespace: of.Namespaced && q.flags.allNamespaces}).PrintObj(table, out)
 }

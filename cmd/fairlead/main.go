@@ -16,7 +16,7 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// mayEndIn is how long a process that was told to end may take: longer than
+// mayEndIn is how long the process may take to end after a signal: longer than
 // requests are waited for, and shorter than a kubelet waits.
 var mayEndIn = 15 * time.Second
 
@@ -26,16 +26,17 @@ func main() { os.Exit(program(os.Args[1:])) }
 // the first one did not.
 func program(args []string) int {
 	heedMemoryLimit(memlimit.FromCgroup)
-	calm := make([]byte, slack)
-	defer runtime.KeepAlive(calm)
+	held := make([]byte, ballast)
+	defer runtime.KeepAlive(held)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, func() {
 		stop()
 		time.AfterFunc(mayEndIn, func() {
-			fmt.Fprintf(os.Stderr, "told to end %s ago, and still busy: ending in the middle of it; nothing is lost, the next start goes on\n", mayEndIn)
+			fmt.Fprintf(os.Stderr, "shutdown timed out after %s; state is saved, the next run resumes\n", mayEndIn)
 			os.Exit(exitFailed)
 		})
 	})
+
 	return run(ctx, args, os.Stdout, os.Stderr)
 }

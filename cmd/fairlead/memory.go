@@ -10,15 +10,15 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// slack is memory that is asked for and never touched, so that it costs none.
+// ballast is memory that is allocated and never touched, so that it costs none.
 // The collector runs when the heap has doubled; without it the few MiB of a
 // small fleet would double, and be collected, ten times in one commit.
-const slack = 32 << 20
+const ballast = 32 << 20
 
 // heedMemoryLimit has the collector work harder as the memory that the process
 // may use, by its cgroup, comes to an end. Left to itself it lets the heap double,
 // and the kernel would end the process while half of that is garbage. A tenth, and
-// the slack, are left for what is not the collector's. GOMEMLIMIT says otherwise.
+// the ballast, are left for what is not the collector's. GOMEMLIMIT says otherwise.
 func heedMemoryLimit(granted memlimit.Provider) {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return

@@ -4,9 +4,13 @@ package main
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/look/history"
+	"github.com/fairlead/fairlead/look/report"
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/source"
 )
@@ -24,13 +28,13 @@ func newPlan() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan [--base REV] [--head REV]",
 		Short: "Show what a change does to every cluster before it is merged",
-		Long: `Folds base..head as one step, as a merge would, and prints what that does: one
-cell for each object on each cluster that changes or is held, and what a
-reviewer should look at. It reads git alone.
+		Long: `Folds base..head as one step, as a merge would, and prints the effect: one cell
+for each object on each cluster that changes or is held, and findings for the
+reviewer. It reads git alone.
 
-With -o markdown it is the body of a comment on a pull request: it stays below
-60,000 bytes, and what comes from the repository can neither break out of it nor
-notify anybody.`,
+With -o markdown it prints the body of a pull request comment. The body stays
+below 60,000 bytes, and text from the repository is escaped: it adds no markup and
+mentions nobody.`,
 		Example: `  fairlead plan
   fairlead plan --base origin/main -o markdown > comment.md
   fairlead plan --base origin/main --head my-branch -o json`,
@@ -38,11 +42,11 @@ notify anybody.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.plan(cmd) },
 	}
 	f.bind(cmd.Flags())
-	cmd.Flags().StringVar(&f.base, "base", "", "what the change is compared with (default: the default branch)")
-	cmd.Flags().StringVar(&f.head, "head", "HEAD", "the change")
+	cmd.Flags().StringVar(&f.base, "base", "", "revision to compare with (default: the default branch)")
+	cmd.Flags().StringVar(&f.head, "head", "HEAD", "revision with the change")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, markdown, json")
-	cmd.Flags().BoolVar(&f.each, "each", false, "fold every commit of the change on its own, as a rebase would")
-	cmd.Flags().BoolVar(&f.detailedExitcode, "detailed-exitcode", false, "exit 2 when something changes on a cluster")
+	cmd.Flags().BoolVar(&f.each, "each", false, "fold every commit of the change on its own, as after a rebase")
+	cmd.Flags().BoolVar(&f.detailedExitcode, "detailed-exitcode", false, "exit 2 if something changes on a cluster")
 	return cmd
 }
 
@@ -54,13 +58,15 @@ func (f *planFlags) plan(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+
 	if f.base == "" {
 		f.base = f.ref
 	}
-	r, err := l.compare(f)
+	r, err := f.compare(l)
 	if err != nil {
 		return err
 	}
+
 	switch f.output {
 	case "json":
 		enc := json.NewEncoder(cmd.OutOrStdout())
@@ -68,52 +74,56 @@ func (f *planFlags) plan(cmd *cobra.Command) error {
 		enc.SetEscapeHTML(false)
 		err = enc.Encode(r)
 	case "markdown":
-		err = r.markdown(cmd.OutOrStdout())
+		err = r.Markdown(cmd.OutOrStdout())
 	default:
-		err = r.text(cmd.OutOrStdout())
+		err = r.Text(cmd.OutOrStdout())
 	}
+
 	switch {
 	case err != nil:
 		return err
 	case !r.Complete:
 		return &exitError{exitFailed}
-	case f.detailedExitcode && r.changes():
+	case f.detailedExitcode && r.Changes():
 		return &exitError{exitDifferences}
 	}
+
 	return nil
 }
 
 // compare folds the base's history and the change on top of it.
-func (l *look) compare(f *planFlags) (*planReport, error) {
-	base, err := l.resolve(f.base)
+func (f *planFlags) compare(l *history.States) (*report.Plan, error) {
+	base, err := l.Resolve(f.base)
 	if err != nil {
 		return nil, err
 	}
-	head, err := l.repo.Resolve(f.head)
+	head, err := l.Repo.Resolve(f.head)
 	if err != nil {
 		return nil, err
 	}
-	from, err := l.repo.MergeBase(base, head)
+	from, err := l.Repo.MergeBase(base, head)
 	if err != nil {
 		return nil, err
 	}
-	before, err := l.at(from)
+	before, err := l.At(from)
 	if err != nil {
 		return nil, err
 	}
-	after, guard, err := l.preview(before, from, head, f.each)
+	after, guard, err := l.Preview(before, from, head, f.each)
 	if err != nil {
 		return nil, err
 	}
+
 	plan := propagate.Compare(&before, &after, guard)
-	plan.Findings = append(plan.Findings, holdFindings(&before, &after, today())...)
+	plan.Findings = append(plan.Findings, report.HoldFindings(&before, &after, time.Now())...)
 	if from != base {
-		plan.Findings = append(plan.Findings, propagate.Finding{
-			Code: propagate.FindingBaseMoved, Level: propagate.LevelCaution,
-			Message: f.baseName() + " has moved on since the change branched off: planned from " + short(from) + "; merge or rebase to plan on " + short(base),
+		plan.Findings = append(plan.Findings, fleet.Finding{
+			Code: fleet.FindingBaseMoved, Severity: fleet.SeverityCaution,
+			Message: f.baseName() + " has moved on since the change branched off: planned from " + source.Short(from) + "; merge or rebase to plan on " + source.Short(base),
 		})
 	}
-	return newPlanReport(plan, from, head, &after), nil
+
+	return report.NewPlan(plan, from, head, &after), nil
 }
 
 func (f *planFlags) baseName() string {
@@ -121,41 +131,4 @@ func (f *planFlags) baseName() string {
 		return "the default branch"
 	}
 	return f.base
-}
-
-// preview is what a merge of head would lead to.
-func (l *look) preview(before propagate.State, from, head string, each bool) (propagate.State, *propagate.Guard, error) {
-	if from == head {
-		return before, nil, nil
-	}
-	if each {
-		commits, err := l.repo.History(from, head)
-		if err != nil {
-			return before, nil, err
-		}
-		return l.previewEach(before, commits)
-	}
-	c, err := l.repo.Commit(head)
-	if err != nil {
-		return before, nil, err
-	}
-	if c.Trailers, err = l.repo.TrailersIn(from, head); err != nil {
-		return before, nil, err
-	}
-	return l.previewEach(before, []*source.Commit{c})
-}
-
-func (l *look) previewEach(state propagate.State, commits []*source.Commit) (after propagate.State, held *propagate.Guard, err error) {
-	for _, c := range commits {
-		in, err := l.history.Read(c, &state)
-		if err != nil {
-			return state, nil, err
-		}
-		next, guard := propagate.Preview(state, in)
-		if guard != nil {
-			held = guard
-		}
-		state = next
-	}
-	return state, held, nil
 }

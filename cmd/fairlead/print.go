@@ -15,7 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
-// list is what a look command has found, before it is known how it is printed.
+// list is the result of a look command, in no output format yet.
 type list struct {
 	columns []metav1.TableColumnDefinition
 	items   []item
@@ -38,6 +38,7 @@ func columns(names ...string) []metav1.TableColumnDefinition {
 		}
 		defs = append(defs, metav1.TableColumnDefinition{Name: name, Type: "string", Priority: priority})
 	}
+
 	return defs
 }
 
@@ -45,18 +46,19 @@ var outputs = []string{"table", "wide", "json", "yaml", "name"}
 
 func checkOutput(o string, known ...string) error {
 	if !slices.Contains(known, o) {
-		return usagef("-o %q is none of %s", o, strings.Join(known, ", "))
+		return usagef("-o %q must be one of %s", o, strings.Join(known, ", "))
 	}
 	return nil
 }
 
-// print writes a list; a single object that was asked for by its name is
+// print writes a list; a single object that the user named is
 // written without the list around it, as kubectl does.
 func (l list) print(w io.Writer, output string, single bool) error {
 	switch output {
 	case "table", "wide":
 		return l.table(w, output == "wide")
 	}
+
 	objects := make([]unstructured.Unstructured, len(l.items))
 	for i, it := range l.items {
 		u, err := asUnstructured(it.object)
@@ -65,6 +67,7 @@ func (l list) print(w io.Writer, output string, single bool) error {
 		}
 		objects[i] = *u
 	}
+
 	var printer printers.ResourcePrinter = &printers.YAMLPrinter{}
 	switch output {
 	case "json":
@@ -78,9 +81,11 @@ func (l list) print(w io.Writer, output string, single bool) error {
 		}
 		return nil
 	}
+
 	if single && len(objects) == 1 {
 		return printer.PrintObj(&objects[0], w)
 	}
+
 	all := map[string]any{"apiVersion": "v1", "kind": "List", "items": contents(objects)}
 	return printer.PrintObj(&unstructured.Unstructured{Object: all}, w)
 }
@@ -104,6 +109,7 @@ func (l list) table(w io.Writer, wide bool) error {
 		}
 		table.Rows = append(table.Rows, metav1.TableRow{Cells: cells})
 	}
+
 	return printers.NewTablePrinter(printers.PrintOptions{Wide: wide}).PrintObj(table, w)
 }
 
@@ -120,6 +126,7 @@ func asUnstructured(object any) (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%T: %w", object, err)
 	}
+
 	u := &unstructured.Unstructured{}
 	return u, u.UnmarshalJSON(raw)
 }

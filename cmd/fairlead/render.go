@@ -9,7 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/look/report"
 	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/source"
 )
 
 func newRender() *cobra.Command {
@@ -17,9 +20,10 @@ func newRender() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "render",
-		Short: "Print what the tree of one revision renders to",
+		Short: "Print the rendered manifests of one revision",
 		Long: `Renders the fleet's directory at --ref and prints its clusters, policies and
-templates, defaulted as the fold sees them. Nothing is folded: it is one tree.`,
+templates, with the defaults that the fold applies. It folds nothing: it renders
+one tree.`,
 		Args: mustNotHaveArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.render(cmd, output) },
 	}
@@ -36,40 +40,43 @@ func (f *lookFlags) render(cmd *cobra.Command, output string) error {
 	if err != nil {
 		return err
 	}
-	head, err := l.resolve(f.ref)
+	head, err := l.Resolve(f.ref)
 	if err != nil {
 		return err
 	}
-	c, err := l.repo.Commit(head)
+	c, err := l.Repo.Commit(head)
 	if err != nil {
 		return err
 	}
-	in, err := l.history.Read(c, &propagate.State{})
+	in, err := l.History.Read(c, &propagate.State{})
 	if err != nil {
 		return err
 	}
+
 	if in.Snapshot == nil {
 		for _, p := range in.Problems {
 			fmt.Fprintln(cmd.ErrOrStderr(), p.Error())
 		}
-		return fmt.Errorf("commit %s does not render: %s", short(head), count(len(in.Problems), "problem"))
+		return fmt.Errorf("commit %s does not render: %s", source.Short(head), report.Count(len(in.Problems), "problem"))
 	}
 	if err := rendered(in.Snapshot).print(cmd.OutOrStdout(), output, false); err != nil || in.Snapshot.Whole() {
 		return err
 	}
-	// Without a fold it is not known what stands in for what is broken.
+
+	// Without a fold it is not known what a broken unit falls back to.
 	for u := range in.Snapshot.Units.Values() {
 		for _, p := range u.Broken {
 			fmt.Fprintln(cmd.ErrOrStderr(), p.Error())
 		}
 	}
-	return fmt.Errorf("commit %s does not render whole", short(head))
+
+	return fmt.Errorf("commit %s renders only in part", source.Short(head))
 }
 
 // rendered lists the documents of a snapshot by where they stand.
-func rendered(s *propagate.Snapshot) list {
+func rendered(s *fleet.Snapshot) list {
 	type placed struct {
-		propagate.Origin
+		fleet.Origin
 		item
 	}
 	var all []placed
@@ -77,12 +84,15 @@ func rendered(s *propagate.Snapshot) list {
 	for c := range s.Clusters.Values() {
 		all = append(all, placed{c.Origin, item{c.Cluster, []any{"", "Cluster", c.Name, c.Origin.String()}}})
 	}
+
 	for p := range s.Policies.Values() {
 		all = append(all, placed{p.Origin, item{v.policy(p), []any{p.Ref.Namespace, p.Ref.Kind(), p.Ref.Name, p.Origin.String()}}})
 	}
+
 	for t := range s.Templates.Values() {
 		all = append(all, placed{t.Origin, item{t.Object, []any{t.Namespace, t.Kind, t.Name, t.Origin.String()}}})
 	}
+
 	slices.SortStableFunc(all, func(a, b placed) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 	})
@@ -90,5 +100,6 @@ func rendered(s *propagate.Snapshot) list {
 	for _, p := range all {
 		found.items = append(found.items, p.item)
 	}
+
 	return found
 }

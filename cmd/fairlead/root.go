@@ -10,6 +10,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/fairlead/fairlead/change"
+	"github.com/fairlead/fairlead/object"
 )
 
 // Exit codes of every command.
@@ -29,21 +32,23 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(ctx)
 	var usage *usageError
+	var option *change.OptionError
 	var quiet *exitError
 	switch {
 	case err == nil:
 		return exitDone
 	case errors.As(err, &quiet):
 		return quiet.code
-	case errors.As(err, &usage):
-		fmt.Fprintf(stderr, "fairlead: %v\nRun '%s --help' for how it is used.\n", err, cmd.CommandPath())
+	case errors.As(err, &usage), errors.As(err, &option):
+		fmt.Fprintf(stderr, "fairlead: %v\nRun '%s --help' for usage.\n", err, cmd.CommandPath())
 		return exitUsage
 	}
+
 	fmt.Fprintf(stderr, "fairlead: %v\n", err)
 	return exitFailed
 }
 
-// usageError is a command line that makes no sense.
+// usageError is the error of an invalid command line.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() }
@@ -51,7 +56,25 @@ func (e *usageError) Unwrap() error { return e.err }
 
 func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
-// exitError ends with a code after everything was printed.
+// parseReference reads the object that a command line names.
+func parseReference(args []string, namespace string) (object.Reference, error) {
+	r, err := object.ParseReference(args, namespace)
+	if err != nil {
+		return object.Reference{}, &usageError{err}
+	}
+	return r, nil
+}
+
+// optionalReference is parseReference of a flag's value; nil where it is empty.
+func optionalReference(value, namespace string) (*object.Reference, error) {
+	if value == "" {
+		return nil, nil
+	}
+	r, err := parseReference([]string{value}, namespace)
+	return &r, err
+}
+
+// exitError is an exit code, with everything printed already.
 type exitError struct{ code int }
 
 func (e *exitError) Error() string { return fmt.Sprintf("exit %d", e.code) }
@@ -59,17 +82,17 @@ func (e *exitError) Error() string { return fmt.Sprintf("exit %d", e.code) }
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "fairlead",
-		Short: "A fleet of Kubernetes clusters whose control plane is a git repository",
+		Short: "Manage a fleet of Kubernetes clusters with a git repository as the control plane",
 		Long: `fairlead reads Karmada-style policies and ordinary Kubernetes templates from a
-git repository, decides which cluster gets what, and brings the clusters there.
+git repository, decides which cluster gets what, and applies it there.
 
 The fleet is a pure function of git history: each commit of the tracked branch
 is one step, and the same history always gives the same fleet.
 
-Look commands change nothing. They read git alone, no cluster, no credentials, no
-work tree, but for those that show what clusters really run. Edit commands write
-to git and nowhere else, after showing what that will do. Run commands bring
-clusters to what git says.`,
+Look commands change nothing. They read commits and need no cluster, except for
+those that show what the clusters really run. Edit commands show the effect of an
+edit, and write it to git and nowhere else. Run commands reconcile the clusters
+with git.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -84,7 +107,7 @@ clusters to what git says.`,
 	root.AddGroup(&cobra.Group{ID: "look", Title: "Look:"}, &cobra.Group{ID: "edit", Title: "Edit:"}, &cobra.Group{ID: "run", Title: "Run:"})
 	add(root, "look", newGet(), newWhy(), newHistory(), newEvents(), newStatus(), newWait(), newDiff(), newPlan(), newValidate(), newRender())
 	add(root, "edit", newSuspend(), newResume(), newPromote(), newActivate(), newAdopt(), newTaint(),
-		newCordon("cordon", "Keep new things off a cluster"), newCordon("uncordon", "Let new things onto a cluster again"))
+		newCordon("cordon", "Mark a cluster as unschedulable"), newCordon("uncordon", "Mark a cluster as schedulable"))
 	add(root, "run", newRun(), newDemo())
 	root.AddCommand(newVersion())
 	root.SetHelpCommand(newHelp())
@@ -101,7 +124,7 @@ func add(root *cobra.Command, group string, commands ...*cobra.Command) {
 	root.AddCommand(commands...)
 }
 
-// newHelp is cobra's, but that it tells a word that is no command.
+// newHelp is cobra's help command, except that an unknown command is an error.
 func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
@@ -128,20 +151,20 @@ func unknownCommand(root *cobra.Command, name string) error {
 	if len(meant) == 0 {
 		return usagef("unknown command %q", name)
 	}
-	return usagef("unknown command %q; there is %s", name, strings.Join(meant, ", "))
+	return usagef("unknown command %q; did you mean %s?", name, strings.Join(meant, ", "))
 }
 
-// arguments makes a wrong number of arguments a usage error, in words of the
-// command's own usage line.
+// arguments makes a wrong number of arguments a usage error that quotes the
+// command's usage line.
 func arguments(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) > most && most == 0:
-			return usagef("%s takes no arguments, and %q is one", cmd.Name(), args[0])
+			return usagef("%s takes no arguments: unexpected %q", cmd.Name(), args[0])
 		case len(args) > most:
-			return usagef("%q is too much: %s", args[most], strings.TrimSuffix(cmd.UseLine(), " [flags]"))
+			return usagef("unexpected argument %q: %s", args[most], strings.TrimSuffix(cmd.UseLine(), " [flags]"))
 		case len(args) < least:
-			return usagef("something is missing: %s", strings.TrimSuffix(cmd.UseLine(), " [flags]"))
+			return usagef("missing argument: %s", strings.TrimSuffix(cmd.UseLine(), " [flags]"))
 		}
 		return nil
 	}

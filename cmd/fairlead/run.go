@@ -12,9 +12,11 @@ import (
 	"github.com/spf13/cobra"
 
 	clusterv1alpha1 "github.com/fairlead/fairlead/api/cluster/v1alpha1"
-	"github.com/fairlead/fairlead/dispatch"
-	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/dispatch/push"
+	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/reconcile"
+	"github.com/fairlead/fairlead/reconcile/checkpoint"
 )
 
 type runFlags struct {
@@ -30,12 +32,12 @@ func newRun() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use:   "run",
-		Short: "Follow a branch and bring every cluster to what it says",
-		Long: `Follows a branch of a repository and brings every cluster of the fleet to what
-it says, until it is told to end. A push cluster is reached by the context of
---kubeconfig that bears its name; what a pull cluster should run is written to
---publish, a directory or the branches of a git repository, for the cluster's own
-Flux or Argo CD to apply.`,
+		Short: "Follow a branch and reconcile every cluster with it",
+		Long: `Follows a branch of a repository and reconciles every cluster of the fleet with it,
+until it is stopped. A push cluster is reached through the context of --kubeconfig
+that has its name. The manifests of a pull cluster are published to --publish, a
+directory or the branches of a git repository, for the cluster's own Flux or Argo CD
+to apply.`,
 		Example: `  fairlead run -C https://git.example.com/acme/fleet --git-auth /etc/fleet --kubeconfig members.yaml
   fairlead run -C . --publish https://git.example.com/acme/deploy --publish-auth /etc/deploy
   fairlead run -C . --once --dry-run -v`,
@@ -44,29 +46,29 @@ Flux or Argo CD to apply.`,
 	}
 	f.bind(cmd.Flags())
 	flags := cmd.Flags()
-	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "file with a context for each push cluster, named like it (default: where kubectl looks)")
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig with a context named after each push cluster (default: the one that kubectl uses)")
 	f.publish.bind(flags)
 	flags.StringVar(&f.state, "state", "", "directory of the checkpoint (default: one for each repository, ref and path under the user's state directory)")
-	flags.DurationVar(&f.interval, "interval", 30*time.Second, "time between two looks at the repository")
-	flags.DurationVar(&f.timeout, "timeout", 2*time.Minute, "how long --once waits for the clusters")
-	flags.BoolVar(&f.once, "once", false, "go round once; exit 1 when a cluster is not where git wants it")
+	flags.DurationVar(&f.interval, "interval", 30*time.Second, "how often to fetch the repository")
+	flags.DurationVar(&f.timeout, "timeout", 2*time.Minute, "how long --once may take")
+	flags.BoolVar(&f.once, "once", false, "reconcile once and exit, with 1 if a cluster does not have what git wants")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "send nothing to any cluster and keep no state")
-	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print every single act")
-	flags.StringVar(&f.encoding, "log-encoding", "text", "text, one line for each thing that happens, or json or console as Flux controllers log")
-	flags.StringVar(&f.gates, "feature-gates", "", "not for run: feature gates live in fairlead.yaml, so that they are part of the history")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print every action on an object")
+	flags.StringVar(&f.encoding, "log-encoding", "text", "text: one line for each event; json or console: as Flux controllers log")
+	flags.StringVar(&f.gates, "feature-gates", "", "not supported by run: set feature gates in fairlead.yaml, so that they are part of the history")
 	_ = flags.MarkHidden("feature-gates")
 	return cmd
 }
 
 func (f *runFlags) run(cmd *cobra.Command) error {
 	if cmd.Flags().Changed("feature-gates") {
-		return usagef("run takes feature gates from fairlead.yaml in git alone")
+		return usagef("run takes feature gates only from fairlead.yaml in git")
 	}
 	if f.interval <= 0 {
-		return usagef("--interval %s: there is no time between two looks", f.interval)
+		return usagef("--interval %s: must be greater than 0", f.interval)
 	}
 	if f.timeout < 0 {
-		return usagef("--timeout %s is over before it begins", f.timeout)
+		return usagef("--timeout %s: must not be negative", f.timeout)
 	}
 	if err := checkEncoding(f.encoding); err != nil {
 		return err
@@ -79,13 +81,14 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	origin := reconcile.Origin{Repo: f.repo, Ref: f.ref, Path: f.path}
+
+	origin := checkpoint.Origin{Repo: f.repo, Ref: f.ref, Path: f.path}
 	if f.state == "" {
 		if f.repo, err = absolute(f.repo); err != nil {
 			return err
 		}
 		origin.Repo = f.repo
-		if f.state, err = reconcile.DefaultStateDir(origin); err != nil {
+		if f.state, err = checkpoint.DefaultDir(origin); err != nil {
 			return err
 		}
 	}
@@ -107,12 +110,13 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	return err
 }
 
-// follow goes round once, or until it is told to end.
+// follow runs the loop once, or until ctx is done.
 func (f *runFlags) follow(ctx context.Context, opt reconcile.Options) error {
 	loop, err := reconcile.Open(ctx, opt)
 	if err != nil {
 		return err
 	}
+
 	if f.once {
 		err = loop.Once(ctx)
 	} else {
@@ -121,6 +125,7 @@ func (f *runFlags) follow(ctx context.Context, opt reconcile.Options) error {
 	if closeErr := loop.Close(); err == nil {
 		err = closeErr
 	}
+
 	return err
 }
 
@@ -133,25 +138,25 @@ func absolute(repo string) (string, error) {
 	return filepath.Abs(repo)
 }
 
-// members finds the way to a cluster. Whoever asks for one again wants it as
-// the kubeconfig says it now: the credentials may have been rotated.
+// members connects to the clusters. A second call for a cluster reads the
+// kubeconfig again: its credentials may have been rotated.
 type members struct {
 	kubeconfig string
-	pulled     func(cluster string) dispatch.Member // nil: it is not said where to write
+	pulled     func(cluster string) member.Member // nil without --publish
 
-	contexts *dispatch.Contexts
-	given    map[string]bool // clusters that were found in contexts
+	contexts *push.Contexts
+	given    map[string]bool // clusters that contexts was used for
 }
 
-func (m *members) member(c *propagate.Cluster) (dispatch.Member, error) {
+func (m *members) member(c *fleet.Cluster) (member.Member, error) {
 	if c.Spec.SyncMode == clusterv1alpha1.Pull {
 		if m.pulled == nil {
-			return nil, fmt.Errorf("it is a pull cluster, and --publish does not say where to write for it (%s)", c.Origin)
+			return nil, fmt.Errorf("it is a pull cluster: specify where to publish its manifests with --publish (%s)", c.Origin)
 		}
 		return m.pulled(c.Name), nil
 	}
 	if m.contexts == nil || m.given[c.Name] {
-		contexts, err := dispatch.LoadContexts(m.kubeconfig)
+		contexts, err := push.LoadContexts(m.kubeconfig)
 		if err != nil {
 			return nil, err
 		}
@@ -162,12 +167,13 @@ func (m *members) member(c *propagate.Cluster) (dispatch.Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	return dispatch.Push(config)
+
+	return push.New(config, push.Options{})
 }
 
 func checkEncoding(encoding string) error {
 	if slices.Contains([]string{"text", "json", "console"}, encoding) {
 		return nil
 	}
-	return usagef("--log-encoding %q is none of text, json, console", encoding)
+	return usagef("--log-encoding %q must be one of text, json, console", encoding)
 }

@@ -22,17 +22,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/dispatch/embedded"
-	"github.com/fairlead/fairlead/dispatch/kube"
+	"github.com/fairlead/fairlead/dispatch/push"
 	"github.com/fairlead/fairlead/examples"
+	"github.com/fairlead/fairlead/look/history"
+	"github.com/fairlead/fairlead/object"
+	"github.com/fairlead/fairlead/testenv/kube"
 )
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"fairlead": func() {
-			worthKeeping = 0 // so that every look stands on what others kept
-			lookAgain = 50 * time.Millisecond
+			history.WorthKeeping = 0 // so that every look stands on what others kept
+			inspectInterval = 50 * time.Millisecond
 			if d, err := time.ParseDuration(os.Getenv("MAY_END_IN")); err == nil {
 				mayEndIn = d
 			}
@@ -120,7 +122,7 @@ func startScriptMembers(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Defer(s.Close)
 		servers(ts)[name], configs[name] = s, s.Config()
 	}
-	ts.Check(dispatch.WriteContexts(ts.MkAbs("members.yaml"), configs))
+	ts.Check(push.WriteContexts(ts.MkAbs("members.yaml"), configs))
 }
 
 func partition(on bool) func(*testscript.TestScript, bool, []string) {
@@ -150,7 +152,7 @@ func hand(ts *testscript.TestScript, _ bool, args []string) {
 
 func settle(ts *testscript.TestScript, _ bool, args []string) {
 	for _, name := range args {
-		objects, err := dispatch.Live(context.Background(), servers(ts)[name].Config(), schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, "")
+		objects, err := push.Live(context.Background(), servers(ts)[name].Config(), schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, "")
 		ts.Check(err)
 		for _, o := range objects {
 			u := &unstructured.Unstructured{Object: o}
@@ -232,7 +234,7 @@ func running(ts *testscript.TestScript) string {
 		for _, resource := range []schema.GroupVersionResource{
 			{Group: "apps", Version: "v1", Resource: "deployments"}, {Version: "v1", Resource: "services"}, {Version: "v1", Resource: "configmaps"},
 		} {
-			objects, err := dispatch.Live(context.Background(), servers(ts)[name].Config(), resource, "")
+			objects, err := push.Live(context.Background(), servers(ts)[name].Config(), resource, "")
 			if err != nil {
 				fmt.Fprintf(&b, "%s does not answer\n", name)
 				break
@@ -256,7 +258,7 @@ func details(u *unstructured.Unstructured) string {
 		replicas, _, _ := unstructured.NestedInt64(u.Object, "spec", "replicas")
 		text = fmt.Sprintf(" %s x%d", image[strings.LastIndex(image, "/")+1:], replicas)
 	}
-	if u.GetLabels()[dispatch.LabelManaged] != "true" {
+	if u.GetLabels()[object.LabelManaged] != "true" {
 		text += " (not ours)"
 	}
 	return text

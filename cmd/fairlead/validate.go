@@ -6,18 +6,23 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/fairlead/fairlead/look/report"
+	"github.com/fairlead/fairlead/source"
 )
 
 func newValidate() *cobra.Command {
 	var f lookFlags
 	cmd := &cobra.Command{
 		Use:   "validate",
-		Short: "Check the fleet at a revision as the loop would, all problems at once",
-		Long: `Folds the history up to --ref and prints every reason why its commit would be
-refused or held, as file:line: message, and what is worth knowing otherwise.
-It exits 1 when the commit would be refused or held, or a unit of it is frozen.`,
+		Short: "Check the fleet at a revision and report all problems at once",
+		Long: `Folds the history up to --ref as the loop would and prints, as file:line: message,
+every reason why its commit is refused or awaits confirmation, or else its findings.
+It exits 1 if the commit is refused or awaits confirmation, or a unit of it is
+frozen.`,
 		Args: mustNotHaveArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.validate(cmd) },
 	}
@@ -30,6 +35,7 @@ func (f *lookFlags) validate(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+
 	out, stderr := cmd.OutOrStdout(), cmd.ErrOrStderr()
 	if r := state.Refusal; r != nil {
 		for _, p := range r.Problems {
@@ -39,28 +45,31 @@ func (f *lookFlags) validate(cmd *cobra.Command) error {
 			for _, d := range r.Guard.Deletions {
 				fmt.Fprintf(out, "  would be deleted: %s on %s\n", d.ID, d.Cluster)
 			}
-			fmt.Fprintf(stderr, "fairlead: commit %s is held; to release it, add to a commit message:\n%s\n", short(r.Commit), r.Guard.Trailer())
+			fmt.Fprintf(stderr, "fairlead: commit %s awaits confirmation; to confirm it, add to a commit message:\n%s\n", source.Short(r.Commit), r.Guard.Trailer())
 			return &exitError{exitFailed}
 		}
-		fmt.Fprintf(stderr, "fairlead: commit %s is refused: %s\n", short(r.Commit), count(len(r.Problems), "problem"))
+		fmt.Fprintf(stderr, "fairlead: commit %s is refused: %s\n", source.Short(r.Commit), report.Count(len(r.Problems), "problem"))
 		return &exitError{exitFailed}
 	}
-	findings := append(state.Findings(), holdFindings(&state, &state, today())...)
+	findings := append(state.Findings(), report.HoldFindings(&state, &state, time.Now())...)
 	for _, finding := range findings {
-		fmt.Fprintf(out, "%s [%s %s]\n", finding, finding.Level, finding.Code)
+		fmt.Fprintf(out, "%s [%s %s]\n", finding, finding.Severity, finding.Code)
 	}
+
 	if frozen := state.FrozenUnits(); len(frozen) > 0 {
-		fmt.Fprintf(stderr, "fairlead: commit %s is accepted, but %s: %s\n", short(head), frozenUnits(frozen), strings.Join(frozen, ", "))
+		fmt.Fprintf(stderr, "fairlead: commit %s is accepted, but %s: %s\n", source.Short(head), frozenUnits(frozen), strings.Join(frozen, ", "))
 		return &exitError{exitFailed}
 	}
+
 	s := state.Snapshot
-	fmt.Fprintf(stderr, "commit %s is valid: %s, %s, %s, %s%s\n", short(head), count(s.Clusters.Len(), "cluster"),
-		count(s.Policies.Len(), "polic"), count(s.Templates.Len(), "template"), count(len(findings), "finding"), f.besides(cmd.Context(), head))
+	fmt.Fprintf(stderr, "commit %s is valid: %s, %s, %s, %s%s\n", source.Short(head), report.Count(s.Clusters.Len(), "cluster"),
+		report.Count(s.Policies.Len(), "polic"), report.Count(s.Templates.Len(), "template"), report.Count(len(findings), "finding"), f.besides(cmd.Context(), head))
+
 	return nil
 }
 
-// besides says that another commit is checked out than was looked at: who works
-// on a branch may take the verdict for that of the branch.
+// besides points out that the validated commit is not the one checked out: its
+// verdict is easily mistaken for that of a working branch.
 func (f *lookFlags) besides(ctx context.Context, head string) string {
 	if f.ref != "" || isURL(f.repo) {
 		return ""
@@ -77,7 +86,8 @@ func (f *lookFlags) besides(ctx context.Context, head string) string {
 	if err != nil {
 		return ""
 	}
-	return fmt.Sprintf("; it is that of %s, and %s is checked out: --ref HEAD", branch, short(checkedOut))
+
+	return fmt.Sprintf("; it is that of %s, and %s is checked out: --ref HEAD", branch, source.Short(checkedOut))
 }
 
 // frozenUnits reads "1 unit of it is frozen".
@@ -85,18 +95,5 @@ func frozenUnits(paths []string) string {
 	if len(paths) == 1 {
 		return "1 unit of it is frozen"
 	}
-	return count(len(paths), "unit") + " of it are frozen"
-}
-
-// count reads "1 cluster", "2 clusters", "2 policies".
-func count(n int, thing string) string {
-	switch {
-	case thing == "polic" && n == 1:
-		thing = "policy"
-	case thing == "polic":
-		thing = "policies"
-	case n != 1:
-		thing += "s"
-	}
-	return fmt.Sprintf("%d %s", n, thing)
+	return report.Count(len(paths), "unit") + " of it are frozen"
 }

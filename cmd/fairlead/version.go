@@ -11,6 +11,7 @@ import (
 
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/render"
+	"github.com/fairlead/fairlead/source"
 )
 
 // version is set by the release build.
@@ -37,7 +38,7 @@ func build() string {
 	if info, ok := debug.ReadBuildInfo(); ok && version == "dev" {
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" {
-				return version + "-" + short(s.Value)
+				return version + "-" + source.Short(s.Value)
 			}
 		}
 	}

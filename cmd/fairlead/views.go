@@ -11,8 +11,10 @@ import (
 	clusterv1alpha1 "github.com/fairlead/fairlead/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
 	workv1alpha2 "github.com/fairlead/fairlead/api/work/v1alpha2"
-	"github.com/fairlead/fairlead/dispatch"
+	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/source"
 )
 
 func (v *view) clusters() list {
@@ -28,6 +30,7 @@ func (v *view) clusters() list {
 			deferred[waits.Cluster]++
 		}
 	}
+
 	names := []string{"NAME", "VERSION", "MODE", "READY", "WORKS", "HELD", "DEFERRED"}
 	if v.live != nil {
 		names = append(names, "FAILED", "AT")
@@ -39,18 +42,19 @@ func (v *view) clusters() list {
 		}
 		doc := c.Cluster
 		if v.live != nil {
-			doc = v.live.observed(doc)
+			doc = v.live.Observed(doc)
 		}
 		row := []any{c.Name, c.Status.KubernetesVersion, string(c.Spec.SyncMode), readiness(doc), works[c.Name], held[c.Name], deferred[c.Name]}
 		if v.live != nil {
-			row = append(row, v.live.broken(c.Name), short(v.live.reached(c.Name)))
+			row = append(row, v.live.Failed(c.Name), source.Short(v.live.Reached(c.Name)))
 		}
 		found.items = append(found.items, item{doc, append(row, strings.Join(c.Spec.Zones, ","), c.Spec.Region, c.Spec.Provider, c.Spec.APIEndpoint)})
 	}
+
 	return found
 }
 
-// readiness is what a cluster's document says of it.
+// readiness is the status of a Cluster's condition Ready.
 func readiness(c *clusterv1alpha1.Cluster) string {
 	for _, condition := range c.Status.Conditions {
 		if condition.Type == clusterv1alpha1.ConditionReady {
@@ -67,6 +71,7 @@ func (v *view) policies() list {
 			claims[b.Claim.Key()]++
 		}
 	}
+
 	found := list{columns: columns("NAMESPACE", "NAME", "CONFLICT-RESOLUTION", "PRIORITY", "CLAIMS", "SUSPENDED", "PRESERVE", "+", "FILE")}
 	for p := range v.state.Snapshot.Policies.Values() {
 		if !v.shows(p.Ref.Namespace, p.Ref.Name, p.Labels) {
@@ -81,11 +86,12 @@ func (v *view) policies() list {
 			p.Ref.Namespace, p.Ref.Name, string(p.Spec.ConflictResolution), priority, claims[p.Ref.Key()], suspended(p.Spec.Suspension), preserve, p.Origin.String(),
 		}})
 	}
+
 	return found
 }
 
 // policy is the document of a policy, defaulted.
-func (*view) policy(p *propagate.Policy) any {
+func (*view) policy(p *fleet.Policy) any {
 	return &policyv1alpha1.PropagationPolicy{
 		TypeMeta:   metav1.TypeMeta{APIVersion: policyv1alpha1.GroupVersion.String(), Kind: p.Ref.Kind()},
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.Ref.Namespace, Name: p.Ref.Name, Labels: p.Labels},
@@ -103,6 +109,7 @@ func suspended(s *policyv1alpha1.Suspension) string {
 	case s.DispatchingOnClusters == nil:
 		return ""
 	}
+
 	return strings.Join(s.DispatchingOnClusters.ClusterNames, ",")
 }
 
@@ -124,6 +131,7 @@ func (v *view) templates() list {
 		}
 		found.items = append(found.items, item{t.Object, []any{t.Namespace, t.Kind, t.Name, policy, clusters, pending, t.Origin.String()}})
 	}
+
 	return found
 }
 
@@ -131,7 +139,7 @@ func (v *view) bindings() list {
 	found := list{columns: columns("NAMESPACE", "NAME", "POLICY", "SCHEDULED", "CLUSTERS", "HELD", "PENDING", "+", "REPLICAS")}
 	for b := range v.state.Bindings.Values() {
 		rb := v.state.ResourceBinding(b)
-		if !v.shows(b.Namespace, rb.Name, v.labelsOf(b)) || !v.touches(b) {
+		if !v.shows(b.Namespace, rb.Name, b.TemplateLabels(v.state)) || !v.touches(b) {
 			continue
 		}
 		policy, pending := "", ""
@@ -164,19 +172,22 @@ func (v *view) bindings() list {
 			b.Namespace, rb.Name, policy, scheduled, strings.Join(targets, ","), strings.Join(held, ","), pending, rb.Spec.Replicas,
 		}})
 	}
+
 	return found
 }
 
-// touches is whether a binding has to do with the clusters that were asked for.
+// touches reports whether a binding has a work on one of the selected clusters.
 func (v *view) touches(b *propagate.Binding) bool {
 	if len(v.onlyClusters) == 0 {
 		return true
 	}
+
 	for _, w := range b.Works {
 		if v.showsCluster(w.Cluster) {
 			return true
 		}
 	}
+
 	return false
 }
 
@@ -186,24 +197,25 @@ func (v *view) works() list {
 		for i := range b.Works {
 			w := &b.Works[i]
 			work := v.state.Work(b, w)
-			if !v.showsCluster(w.Cluster) || !v.shows(work.Namespace, work.Name, v.labelsOf(b)) {
+			if !v.showsCluster(w.Cluster) || !v.shows(work.Namespace, work.Name, b.TemplateLabels(v.state)) {
 				continue
 			}
 			found.items = append(found.items, item{work, []any{
-				work.Namespace, work.Name, b.Kind, string(work.Status.Conditions[0].Status), w.Preserve, v.state.BindingName(b.ID), short(w.Want.Revision),
+				work.Namespace, work.Name, b.Kind, string(work.Status.Conditions[0].Status), w.Preserve, v.state.BindingName(b.ID), source.Short(w.Want.Revision),
 			}})
 		}
 	}
+
 	return found
 }
 
-// annotationCluster tells the objects of several clusters apart.
+// annotationCluster names the cluster of an object in a list over several.
 const annotationCluster = "fairlead.dev/cluster"
 
 func (v *view) objects() list {
 	found := list{columns: columns("CLUSTER", "NAMESPACE", "KIND", "NAME", "REVISION", "STATE")}
 	for b := range v.state.Bindings.Values() {
-		if !v.shows(b.Namespace, b.Name, v.labelsOf(b)) {
+		if !v.shows(b.Namespace, b.Name, b.TemplateLabels(v.state)) {
 			continue
 		}
 		for i := range b.Works {
@@ -218,20 +230,21 @@ func (v *view) objects() list {
 			state := "current"
 			switch {
 			case w.Held && w.Released.Digest != w.Want.Digest:
-				state = "held, " + short(w.Want.Revision) + " waits"
+				state = "held, " + source.Short(w.Want.Revision) + " waits"
 			case w.Held:
 				state = "held"
 			}
-			found.items = append(found.items, item{object, []any{w.Cluster, b.Namespace, b.Kind, b.Name, short(w.Released.Revision), state}})
+			found.items = append(found.items, item{object, []any{w.Cluster, b.Namespace, b.Kind, b.Name, source.Short(w.Released.Revision), state}})
 		}
 	}
+
 	return found
 }
 
-// annotate adds to an object that bears our marks already.
-func annotate(object map[string]any, key, value string) {
-	annotations := object["metadata"].(map[string]any)["annotations"].(map[string]any)
-	if annotations[dispatch.AnnotationRevision] != nil {
+// annotate adds an annotation to an object that has our marks.
+func annotate(manifest map[string]any, key, value string) {
+	annotations := manifest["metadata"].(map[string]any)["annotations"].(map[string]any)
+	if annotations[object.AnnotationRevision] != nil {
 		annotations[key] = value
 	}
 }

@@ -12,9 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead/fairlead/propagate"
-	"github.com/fairlead/fairlead/propagate/interpret"
-	"github.com/fairlead/fairlead/reconcile"
+	"github.com/fairlead/fairlead/look/history"
+	"github.com/fairlead/fairlead/look/report"
+	"github.com/fairlead/fairlead/look/status"
+	"github.com/fairlead/fairlead/object"
+	"github.com/fairlead/fairlead/source"
 )
 
 type waitFlags struct {
@@ -30,15 +32,15 @@ func newWait() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "wait --for=position=REF|healthy",
 		Short: "Wait until clusters run what git released to them",
-		Long: `Waits until every cluster that is asked for is there, says so as each arrives,
-and exits 0. What they have is read from the clusters themselves.
+		Long: `Waits until every selected cluster meets the condition, prints a line for each as it
+does, and exits 0. What they have is read from the clusters themselves.
 
-  --for=position=REF   every cluster acknowledges what the history up to REF
-                       released to it, or something newer, and what that removes
-                       is gone. A work that is held has nothing to wait for.
-  --for=healthy        the same at the head of --ref, and everything does well
+  --for=position=REF   every cluster has what the history up to REF released to it,
+                       or something newer, and what that history removed is gone.
+                       Works that are held are not waited for.
+  --for=healthy        the same at the head of --ref, and every object is healthy
 
-When the time is over it says what is missing, and exits 5.`,
+On a timeout it prints what is missing and exits 5.`,
 		Example: `  fairlead wait --for=position=HEAD --kubeconfig members.yaml
   fairlead wait --for=position=v1.4.0 -c wave=1 --timeout 30m
   fairlead wait --for=healthy -c 'eu-*'`,
@@ -48,197 +50,113 @@ When the time is over it says what is missing, and exits 5.`,
 	f.bind(cmd.Flags())
 	f.members.bind(cmd.Flags())
 	flags := cmd.Flags()
-	flags.StringVar(&f.what, "for", "", "what to wait for: position=REF or healthy")
+	flags.StringVar(&f.what, "for", "", "condition to wait for: position=REF or healthy")
 	flags.StringSliceVarP(&f.clusters, "cluster", "c", nil, "only these clusters: names, globs, or wave=N")
-	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "how long to wait; 0 looks once")
+	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "how long to wait; 0 checks once")
 	return cmd
 }
 
 func (f *waitFlags) wait(cmd *cobra.Command) error {
 	position, isPosition := strings.CutPrefix(f.what, "position=")
 	if f.what != "healthy" && (!isPosition || position == "") {
-		return usagef("--for %q is neither position=REF nor healthy", f.what)
+		return usagef("--for %q must be position=REF or healthy", f.what)
 	}
+
 	branch := f.ref
 	if isPosition {
 		f.ref = position
 	}
 	ctx, end := cmd.Context(), time.Now().Add(f.timeout)
-	o, err := f.outlook(ctx, &f.members, f.clusters)
+	seen, err := f.status(ctx, &f.members, f.clusters)
 	if err != nil {
 		return err
 	}
-	if r := o.state.Refusal; isPosition && r != nil && r.Commit == o.head {
-		return fmt.Errorf("%s; nothing of it will ever arrive", reconcile.RefusalLines(&o.state)[0])
+	if r := seen.State.Refusal; isPosition && r != nil && r.Commit == seen.Head {
+		return fmt.Errorf("%s; no cluster will ever have it", history.RefusalLines(&seen.State)[0])
 	}
-	w := &waiter{outlook: o, position: isPosition, branch: branch, out: cmd.OutOrStdout(), there: map[string]bool{}}
-	if len(o.clusters) == 0 {
-		return fmt.Errorf("the fleet has no clusters to wait for at %s", short(o.head))
+	if len(seen.Clusters) == 0 {
+		return fmt.Errorf("the fleet has no clusters to wait for at %s", source.Short(seen.Head))
 	}
-	warn(cmd.ErrOrStderr(), &o.state)
+
+	warn(cmd.ErrOrStderr(), &seen.State)
+
+	w := &waiter{Wait: &status.Wait{Fleet: seen, Position: isPosition, Branch: branch}, out: cmd.OutOrStdout()}
 	for {
 		if err := w.look(ctx); err != nil {
 			return err
 		}
 		switch {
-		case len(w.blocked) == 0:
-			_, err := fmt.Fprintf(w.out, "ok: %s %s\n", ofClusters(len(o.clusters), len(o.clusters)), w.goal())
+		case len(w.Missing) == 0:
+			_, err := fmt.Fprintf(w.out, "ok: %s %s\n", ofClusters(len(w.Clusters), len(w.Clusters)), w.goal())
 			return err
-		case !time.Now().Add(lookAgain).Before(end):
+		case !time.Now().Add(inspectInterval).Before(end):
 			w.overdue(cmd.ErrOrStderr(), f.timeout)
 			return &exitError{exitTimedOut}
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(lookAgain):
+		case <-time.After(inspectInterval):
 		}
-		o.fetch(ctx, cmd.ErrOrStderr())
+		if err := w.Fetch(ctx); err != nil {
+			notes(cmd.ErrOrStderr(), []string{err.Error()})
+		}
 		if isPosition {
 			continue
 		}
-		if err := o.fold(f.ref, f.clusters); err != nil {
+		if err := w.Fold(f.ref, choosing(f.clusters)); err != nil {
 			return err
 		}
 	}
 }
 
-// waiter looks at clusters until all are there.
+// waiter prints the progress of a wait.
 type waiter struct {
-	*outlook
-	position bool   // and not health
-	branch   string // that a later commit may be of
-	out      io.Writer
-	there    map[string]bool
-	blocked  map[string][]*reconcile.Cell // of the clusters that are not there
-	later    *beyond
+	*status.Wait
+	out io.Writer
 }
 
-// look asks the clusters once, and tells which have arrived since.
+// look inspects the clusters once, and prints which have arrived since.
 func (w *waiter) look(ctx context.Context) error {
-	if err := w.see(ctx); err != nil {
-		return err
-	}
-	beyond, err := w.beyond()
+	arrivals, err := w.Look(ctx)
 	if err != nil {
 		return err
 	}
-	w.blocked = map[string][]*reconcile.Cell{}
-	objects := map[string]int{}
-	for _, c := range w.all() {
-		if c.Position == reconcile.Unplaced {
-			continue
-		}
-		objects[c.Cluster]++
-		if !w.met(c) && !beyond.has(c) {
-			w.blocked[c.Cluster] = append(w.blocked[c.Cluster], c)
+
+	for _, a := range arrivals {
+		if _, err := fmt.Fprintf(w.out, "%s %s is %s (%s)\n", time.Now().Format(time.TimeOnly), a.Cluster, w.goal(), report.Count(a.Objects, "object")); err != nil {
+			return err
 		}
 	}
-	for _, c := range w.clusters {
-		if w.failed[c.Name] != nil && w.blocked[c.Name] == nil {
-			w.blocked[c.Name] = []*reconcile.Cell{}
-		}
-		arrived := w.blocked[c.Name] == nil
-		if arrived && !w.there[c.Name] {
-			if _, err := fmt.Fprintf(w.out, "%s %s is %s (%s)\n", time.Now().Format(time.TimeOnly), c.Name, w.goal(), count(objects[c.Name], "object")); err != nil {
-				return err
-			}
-		}
-		w.there[c.Name] = arrived
-	}
+
 	return nil
 }
 
-// met is whether a cell is as it is waited for.
-func (w *waiter) met(c *reconcile.Cell) bool {
-	if !c.Arrived || w.position || c.Sight == nil || !c.Sight.Ours {
-		return c.Arrived
-	}
-	return c.Sight.Health == propagate.Healthy && c.Sight.Progress == interpret.Current
-}
-
 func (w *waiter) goal() string {
-	if w.position {
-		return "at " + short(w.head)
+	if w.Position {
+		return "at " + source.Short(w.Head)
 	}
-	return "healthy at " + short(w.head)
+	return "healthy at " + source.Short(w.Head)
 }
 
-// beyond is the branch after the position: what runs something of a later
-// commit has been there.
-type beyond struct {
-	tip   string
-	place map[string]int // of the commits of the branch
-	at    int            // the position
-	state propagate.State
-}
-
-// beyond is nil where nothing comes after the position.
-func (w *waiter) beyond() (*beyond, error) {
-	if !w.position {
-		return nil, nil
-	}
-	tip, err := w.resolve(w.branch)
-	if err != nil || tip == w.head {
-		return nil, err
-	}
-	if w.later != nil && w.later.tip == tip {
-		return w.later, nil
-	}
-	line, err := w.commits("", tip)
-	if err != nil {
-		return nil, err
-	}
-	b := &beyond{tip: tip, place: map[string]int{}}
-	for i, c := range line {
-		b.place[c.Hash] = i
-	}
-	at, on := b.place[w.head]
-	if !on {
-		return nil, nil // of another branch
-	}
-	b.at = at
-	if b.state, err = w.at(tip); err != nil {
-		return nil, err
-	}
-	w.later = b
-	return b, nil
-}
-
-// has is whether a cluster that lacks something is past the position: it runs a
-// later commit's content, or a later commit does not want it there.
-func (b *beyond) has(c *reconcile.Cell) bool {
-	if b == nil || c.Position == reconcile.Silent {
-		return false
-	}
-	if i, known := b.place[c.Runs]; known && i > b.at {
-		return true
-	}
-	if c.Sight != nil && c.Sight.Ours {
-		return false
-	}
-	later := b.state.Bindings.At(c.Object.Key())
-	return later == nil || later.Work(c.Cluster) == nil || later.Work(c.Cluster).Released == nil
-}
-
-// overdue says what is missing at the end of the time.
+// overdue prints what is missing at the timeout.
 func (w *waiter) overdue(stderr io.Writer, timeout time.Duration) {
-	err := w.lag()
+	err := w.CountBehind()
 	if err != nil {
 		fmt.Fprintf(stderr, "fairlead: %v\n", err)
 	}
-	fmt.Fprintf(stderr, "fairlead: not there after %s: %s %s\n", timeout, ofClusters(len(w.clusters)-len(w.blocked), len(w.clusters)), w.goal())
-	for _, c := range w.clusters {
-		cells, blocked := w.blocked[c.Name]
+	fmt.Fprintf(stderr, "fairlead: not there after %s: %s %s\n", timeout, ofClusters(len(w.Clusters)-len(w.Missing), len(w.Clusters)), w.goal())
+	for _, c := range w.Clusters {
+		cells, missing := w.Missing[c.Name]
 		switch {
-		case !blocked:
+		case !missing:
 			continue
-		case w.failed[c.Name] != nil:
-			fmt.Fprintf(stderr, "  %s: %s\n", c.Name, cause(w.failed[c.Name]))
+		case w.Silent[c.Name] != nil:
+			fmt.Fprintf(stderr, "  %s: %s\n", c.Name, status.Cause(w.Silent[c.Name]))
 			continue
 		}
 		for _, cell := range cells[:min(len(cells), most)] {
-			fmt.Fprintf(stderr, "  %s: %s: %s\n", c.Name, title(cell.Object), lacks(cell))
+			fmt.Fprintf(stderr, "  %s: %s: %s\n", c.Name, object.ShortName(cell.Object), lacks(cell))
 		}
 		if more := len(cells) - most; more > 0 {
 			fmt.Fprintf(stderr, "  %s: and %d more\n", c.Name, more)
@@ -246,24 +164,25 @@ func (w *waiter) overdue(stderr io.Writer, timeout time.Duration) {
 	}
 }
 
-// most is how many objects of a cluster are named.
+// most is how many objects of a cluster are listed.
 const most = 10
 
-// lacks is why a cell is not as it is waited for.
-func lacks(c *reconcile.Cell) string {
+// lacks is the reason why a cell does not meet the condition.
+func lacks(c *status.Cell) string {
 	why := []string{c.Why}
 	if c.Behind > 0 {
-		why = append(why, count(c.Behind, "commit")+" behind")
+		why = append(why, report.Count(c.Behind, "commit")+" behind")
 	}
-	if c.Sight != nil && c.Sight.Unclear != nil {
-		why = append(why, oneLine(c.Sight.Unclear.Error()))
+	if c.Observed != nil && c.Observed.Unclear != nil {
+		why = append(why, status.OneLine(c.Observed.Unclear.Error()))
 	}
-	if c.Arrived && c.Sight != nil && c.Sight.Why != "" && c.Sight.Why != c.Why {
-		why = append(why, c.Sight.Why)
+	if c.Arrived && c.Observed != nil && c.Observed.Why != "" && c.Observed.Why != c.Why {
+		why = append(why, c.Observed.Why)
 	}
+
 	return strings.Join(slices.DeleteFunc(why, func(s string) bool { return s == "" }), ", ")
 }
 
 func ofClusters(n, all int) string {
-	return fmt.Sprintf("%d of %s", n, count(all, "cluster"))
+	return fmt.Sprintf("%d of %s", n, report.Count(all, "cluster"))
 }

@@ -4,15 +4,18 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead/fairlead/look/history"
+	"github.com/fairlead/fairlead/look/report"
+	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/propagate"
 )
 
-// objectFlags are of commands that are about one object.
+// objectFlags are the flags of commands about one object.
 type objectFlags struct {
 	lookFlags
 	output, namespace string
@@ -23,15 +26,15 @@ func newWhy() *cobra.Command {
 	var f objectFlags
 	cmd := &cobra.Command{
 		Use:   "why KIND/NAME [-c CLUSTER]",
-		Short: "Say why a template is on a cluster, held, or not there",
-		Long: `Prints the chain that leads from a template to its clusters: who claims it, what
-places it there, its share of the replicas, what edits it, what it goes along
-with, and what holds it; each with its file and line and the commit that changed
-it last. Then what waits, and what to do about it. It reads git alone.
+		Short: "Explain why a template is on a cluster, held, or not there",
+		Long: `Prints the chain that leads from a template to its clusters: the policy that claims
+it, the placement, its share of the replicas, the overrides, the template that it is
+a dependency of, and what holds it; each with its file and line and the commit that
+last changed it. Then what is held back, and what to do about it. It reads git alone.
 
 The object is named as for kubectl: deploy/web, deployments.apps/web, or with a
-namespace deploy/shop/web. Without -c every cluster has a line, and those that
-the template does not go to say why.`,
+namespace deploy/shop/web. Without -c every cluster has a line, also those that the
+template is not sent to, with the reason.`,
 		Example: `  fairlead why deploy/shop/web
   fairlead why deploy/shop/web -c us-1
   fairlead why cm/web-config -n shop -o json`,
@@ -49,12 +52,12 @@ func (f *objectFlags) bindObject(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVarP(&f.clusters, "cluster", "c", nil, "only these clusters")
 }
 
-// followed is the trail of the one object that was asked for, up to head.
-func (f *objectFlags) followed(cmd *cobra.Command, args []string) (t *trail, state propagate.State, id propagate.ID, head string, err error) {
+// followed walks the history of the named object up to head.
+func (f *objectFlags) followed(cmd *cobra.Command, args []string) (t *history.Timeline, state propagate.State, id object.ID, head string, err error) {
 	if err = checkOutput(f.output, "text", "json"); err != nil {
 		return
 	}
-	asked, err := parseResource(args, f.namespace)
+	asked, err := parseReference(args, f.namespace)
 	if err != nil {
 		return
 	}
@@ -62,41 +65,37 @@ func (f *objectFlags) followed(cmd *cobra.Command, args []string) (t *trail, sta
 	if err != nil {
 		return
 	}
-	if head, err = l.resolve(f.ref); err != nil {
+	if head, err = l.Resolve(f.ref); err != nil {
 		return
 	}
-	if t, state, err = l.follow(head, asked); err != nil {
+	if t, state, err = l.Follow(head, asked); err != nil {
 		return
 	}
+
 	warn(cmd.ErrOrStderr(), &state)
-	if id, err = t.found(&state); err != nil {
+	if id, err = t.Found(&state); err != nil {
 		return
 	}
-	err = t.checkClusters(f.clusters)
+
+	err = t.CheckClusters(f.clusters)
 	return
 }
 
 func (f *objectFlags) why(cmd *cobra.Command, args []string) error {
-	t, state, id, head, err := f.followed(cmd, args)
+	t, state, id, _, err := f.followed(cmd, args)
 	if err != nil {
 		return err
 	}
-	if err := t.mustBeThere(&state, id); err != nil {
+	if err := report.Present(t, &state, id, time.Now()); err != nil {
 		return err
 	}
-	r := newWhyReport(t, &state, id, head, f.clusters)
+
+	r := report.NewWhy(t, &state, id, f.clusters, time.Now())
 	if f.output == "json" {
 		return writeJSON(cmd.OutOrStdout(), r)
 	}
-	return r.text(cmd.OutOrStdout(), len(f.clusters) > 0)
-}
 
-// mustBeThere is for questions about the fleet as it is.
-func (t *trail) mustBeThere(s *propagate.State, id propagate.ID) error {
-	if s.Snapshot.Templates.At(id.Key()) != nil || s.Bindings.At(id.Key()) != nil {
-		return nil
-	}
-	return fmt.Errorf("%s is not in the fleet any more since %s; 'fairlead history %s' tells what became of it", id, t.commit(t.edited[id]), argument(id))
+	return r.Text(cmd.OutOrStdout(), len(f.clusters) > 0)
 }
 
 func writeJSON(w io.Writer, v any) error {

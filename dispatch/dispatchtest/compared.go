@@ -9,7 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fairlead/fairlead/dispatch"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/dispatch/push"
 )
 
 // Manifests as people write them: with what a server defaults, writes in other
@@ -126,11 +127,11 @@ func compared(w *world) {
 	w.must(works...)
 	drift := func(o map[string]any) (lines []string) {
 		u := &unstructured.Unstructured{Object: o}
-		live, err := w.reader.Read(context.Background(), dispatch.Ref{GroupVersionKind: u.GroupVersionKind(), Namespace: u.GetNamespace(), Name: u.GetName()})
+		live, err := w.reader.Read(context.Background(), member.Ref{GroupVersionKind: u.GroupVersionKind(), Namespace: u.GetNamespace(), Name: u.GetName()})
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		for _, d := range dispatch.Drift(live, o) {
+		for _, d := range push.Drift(live, o) {
 			lines = append(lines, fmt.Sprintf("%s %s: %v => %v", u.GetKind(), d.Path, d.Before, d.After))
 		}
 		return lines

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fairlead/fairlead/dispatch"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/object"
 )
 
 // watched begins a story with a namespace, works that are there, and a
@@ -103,7 +106,7 @@ func watchedLabel(w *world) {
 	o := w.object(settings)
 	w.watched(apply(o))
 	w.edit("kubectl-label", o, func(u *unstructured.Unstructured) { u.SetLabels(nil) })
-	w.becomes("it bears our label again", func() bool { return w.live(o).GetLabels()[dispatch.LabelManaged] == "true" })
+	w.becomes("it bears our label again", func() bool { return w.live(o).GetLabels()[object.LabelManaged] == "true" })
 	w.quiet()
 	w.writes("1 PATCH")
 }
@@ -181,7 +184,7 @@ func watchedLater(w *world) {
 	w.writes("nothing")
 }
 
-func watchedFight(w *world) {
+func watchedFlapping(w *world) {
 	o := w.object(settings)
 	w.watched(apply(o))
 	rounds := 0
@@ -192,10 +195,10 @@ func watchedFight(w *world) {
 		w.becomes("it is restored, or given up", func() bool { return w.colour(o)("red")() || len(w.d.Outcomes()) > 0 })
 	}
 	left := w.only(w.d.Outcomes())
-	if !errors.Is(left.Err, dispatch.Contested) || !left.Final {
+	if !errors.Is(left.Err, member.Contested) || !left.Final {
 		w.t.Fatalf("left: %v", left.Err)
 	}
-	for _, who := range []string{"stubborn-operator", dispatch.Manager} {
+	for _, who := range []string{"stubborn-operator", object.Manager} {
 		if !strings.Contains(left.Err.Error(), who) {
 			w.t.Errorf("%v does not name %s", left.Err, who)
 		}
@@ -261,20 +264,20 @@ func watchedHeldLost(w *world) {
 func againDuringDeletion(w *world) {
 	o := w.object(settings)
 	w.must(apply(o))
-	wanted, onRecord := false, false
+	var wanted, onRecord atomic.Bool
 	w.counter.hook(func(*http.Request) bool { return false }, func(r *http.Request) {
 		switch {
-		case r.Method == http.MethodDelete && !wanted:
-			wanted = true
+		case r.Method == http.MethodDelete && !wanted.Load():
 			w.works = []Work{apply(o)}
+			wanted.Store(true)
 			fleet := Fleet(Works{cluster: w.works})
 			if err := w.d.Sync(fleet, fleet.Changed(), dispatch.SyncOptions{}); err != nil {
 				w.t.Error(err)
 			}
-		case r.Method == http.MethodPatch && wanted:
+		case r.Method == http.MethodPatch && wanted.Load():
 			entries, _ := w.inventory.Load(cluster)
 			e, there := entries[ID(o)]
-			onRecord = there && e.UID == "" // not of the one before
+			onRecord.Store(there && e.UID == "") // not of the one before
 		}
 	})
 	w.works = []Work{remove(o)}
@@ -282,8 +285,8 @@ func againDuringDeletion(w *world) {
 	if err := w.d.Sync(fleet, fleet.Changed(), dispatch.SyncOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
-	w.becomes("it is made again", func() bool { return wanted && w.live(o) != nil && len(w.d.Wait(context.Background())) == 0 })
-	if !onRecord {
+	w.becomes("it is made again", func() bool { return wanted.Load() && w.live(o) != nil && len(w.d.Wait(context.Background())) == 0 })
+	if !onRecord.Load() {
 		w.t.Error("it was made again without a record of it")
 	}
 }

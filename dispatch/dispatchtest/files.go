@@ -12,12 +12,14 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/dispatch"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/dispatch/member/dryrun"
 )
 
 // Files is a member as files that the cluster's own tools apply.
 type Files struct {
 	// Open is the way there of a process that begins.
-	Open func() dispatch.Member
+	Open func() member.Member
 	// Read is every file by its path, as those tools find it.
 	Read func() map[string]string
 	// Put is somebody else writing a file.
@@ -191,7 +193,7 @@ func filesForeign(w *filesWorld) {
 	w.Put(noteFile, theirs)
 	w.Put("shop/configmap_b.yaml", "half: [")
 	left := w.want(apply(note("a", "red")), apply(note("b", "red")), apply(note("c", "red")))
-	if len(left) != 2 || !left[0].Final || !errors.Is(left[0].Err, dispatch.Foreign) || !errors.Is(left[1].Err, dispatch.Foreign) {
+	if len(left) != 2 || !left[0].Final || !errors.Is(left[0].Err, member.Foreign) || !errors.Is(left[1].Err, member.Foreign) {
 		w.t.Fatalf("left: %v", left)
 	}
 	if got := w.Read(); got[noteFile] != theirs || got["shop/configmap_b.yaml"] != "half: [" {
@@ -269,7 +271,7 @@ func filesReleaseAndBack(w *filesWorld) {
 	w.must(apply(note("a", "red")))
 	w.must(let(note("a", "red")))
 	left := w.want(apply(note("a", "red")))
-	if len(left) != 1 || !errors.Is(left[0].Err, dispatch.Foreign) {
+	if len(left) != 1 || !errors.Is(left[0].Err, member.Foreign) {
 		w.t.Fatalf("left: %v", left)
 	}
 	w.must(overwrite(note("a", "red")))
@@ -358,7 +360,7 @@ func filesBroken(w *filesWorld) {
 	theirs := w.Read()[noteFile] + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: more, namespace: shop}\n"
 	w.Put(noteFile, theirs)
 	for _, o := range w.want(remove(note("a", "red"))) {
-		if !errors.Is(o.Err, dispatch.Invalid) || !strings.Contains(o.Err.Error(), "is not an object any more: mend it or remove it") {
+		if !errors.Is(o.Err, member.Invalid) || !strings.Contains(o.Err.Error(), "is no longer a single object: fix it or remove it") {
 			w.t.Errorf("left: %v", o.Err)
 		}
 	}
@@ -379,7 +381,7 @@ func filesHold(w *filesWorld) {
 func filesDryRun(w *filesWorld) {
 	w.must(apply(note("a", "red")))
 	before := w.Writes()
-	w.d.SetMember(cluster, dispatch.DryRun(w.Open()))
+	w.d.SetMember(cluster, dryrun.Wrap(w.Open()))
 	w.must(apply(note("a", "blue")), apply(note("b", "blue")))
 	w.must(remove(note("a", "red")))
 	w.wrote(before, 0)
@@ -424,7 +426,7 @@ func filesReplicas(w *filesWorld) {
 
 func filesUnrendered(w *filesWorld) {
 	left := w.want(apply(note("a", "red")), Work{Verb: dispatch.Apply, Object: note("b", "red"), Err: errors.New("no such field")})
-	if len(left) != 1 || !errors.Is(left[0].Err, dispatch.Unrendered) {
+	if len(left) != 1 || !errors.Is(left[0].Err, member.Unrendered) {
 		w.t.Fatalf("left: %v", left)
 	}
 	w.has(noteFile, "v: red")
@@ -436,7 +438,7 @@ func filesLeftOut(w *filesWorld) {
 	}
 	for _, v := range []string{"true", ""} {
 		left := w.want(apply(local(v)), apply(note("a", "red")))
-		if len(left) != 1 || !left[0].Final || !errors.Is(left[0].Err, dispatch.Invalid) || !strings.Contains(left[0].Err.Error(), "config.kubernetes.io/local-config") {
+		if len(left) != 1 || !left[0].Final || !errors.Is(left[0].Err, member.Invalid) || !strings.Contains(left[0].Err.Error(), "config.kubernetes.io/local-config") {
 			w.t.Fatalf("%q: left: %v", v, left)
 		}
 		w.names(homeFile, noteFile)
@@ -464,42 +466,6 @@ func (w *filesWorld) is(path, want string) {
 	}
 }
 
-// A tool applies nothing of a cluster of which one namespace is missing.
-func filesNamespace(w *filesWorld) {
-	before := w.Writes()
-	w.must(apply(note("a", "red")), apply(note("b", "red")))
-	w.is(homeFile, madeHome)
-	w.wrote(before, 1)
-	// It is nobody's, so it stays when what needed it goes, and is not made again
-	// for what comes.
-	w.must(remove(note("a", "red")), remove(note("b", "red")))
-	w.names(homeFile)
-	w.wrote(before, 2)
-	w.must(apply(note("a", "blue")))
-	w.names(homeFile, noteFile)
-	w.is(homeFile, madeHome)
-	w.wrote(before, 3)
-}
-
-func filesNamespaceDocument(w *filesWorld) {
-	w.docs = []map[string]any{Object("{apiVersion: v1, kind: Namespace, metadata: {name: shop, labels: {team: shop}, annotations: {argocd.argoproj.io/sync-options: ServerSideApply=true}}}")}
-	w.must(apply(note("a", "red")))
-	w.is(homeFile, `apiVersion: v1
-kind: Namespace
-metadata:
-  annotations:
-    argocd.argoproj.io/sync-options: Prune=false,Delete=false,ServerSideApply=true
-    fairlead.dev/binding: test
-    fairlead.dev/revision: "0000000000000000000000000000000000000000"
-    kustomize.toolkit.fluxcd.io/prune: disabled
-    kustomize.toolkit.fluxcd.io/ssa: IfNotPresent
-  labels:
-    fairlead.dev/managed: "true"
-    team: shop
-  name: shop
-`)
-}
-
 func filesNotOurs(w *filesWorld) {
 	const theirs = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"
 	w.Put(homeFile, theirs)
@@ -508,103 +474,4 @@ func filesNotOurs(w *filesWorld) {
 		apply(Object("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: kube-system}}")))
 	w.names(homeFile, "default/configmap_a.yaml", "kube-system/configmap_a.yaml", noteFile)
 	w.is(homeFile, theirs)
-}
-
-func filesNamespacePlaced(w *filesWorld) {
-	w.must(apply(note("a", "red")))
-	home := Object("{apiVersion: v1, kind: Namespace, metadata: {name: shop, labels: {team: shop}}}")
-	w.must(apply(note("a", "red")), apply(home))
-	w.has(homeFile, "team: shop")
-	w.has(homeFile, "fairlead.dev/digest: "+Digest(home).String())
-	if strings.Contains(w.Read()[homeFile], "toolkit") {
-		w.t.Errorf("it is applied like one that nobody placed:\n%s", w.Read()[homeFile])
-	}
-	w.must(remove(note("a", "red")), remove(home))
-	w.names()
-}
-
-// Without the namespace the tool would apply nothing any more, and it would
-// have deleted what is still wanted.
-func filesNamespaceGivenUp(w *filesWorld) {
-	home := Object("{apiVersion: v1, kind: Namespace, metadata: {name: shop, labels: {team: shop}}}")
-	const staying = `apiVersion: v1
-kind: Namespace
-metadata:
-  annotations:
-    argocd.argoproj.io/sync-options: Prune=false,Delete=false
-    fairlead.dev/binding: test
-    fairlead.dev/revision: "0000000000000000000000000000000000000000"
-    kustomize.toolkit.fluxcd.io/prune: disabled
-  labels:
-    fairlead.dev/managed: "true"
-    team: shop
-  name: shop
-`
-	w.must(apply(home), apply(note("a", "red")))
-	before := w.Writes()
-	w.must(remove(home), apply(note("a", "red")))
-	w.is(homeFile, staying)
-	w.wrote(before, 1)
-	if len(w.inventory.Entries(cluster)) != 1 {
-		w.t.Error("it is still in the inventory")
-	}
-	w.must(remove(home), apply(note("a", "blue")))
-	w.is(homeFile, staying)
-	w.wrote(before, 2)
-
-	// What was let go, and what others put there, are something, too.
-	w.must(apply(home), apply(note("a", "blue")))
-	w.must(remove(home), let(note("a", "blue")))
-	w.is(homeFile, staying)
-	lab := Object("{apiVersion: v1, kind: Namespace, metadata: {name: lab}}")
-	w.must(apply(lab))
-	w.Put("lab/theirs.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: theirs, namespace: lab}\n")
-	w.must(remove(lab))
-	w.has("_cluster/namespace_lab.yaml", "kustomize.toolkit.fluxcd.io/prune: disabled")
-}
-
-// The namespace was given up, and was made anew for what came later.
-func filesNamespaceForgotten(w *filesWorld) {
-	home := Object("{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")
-	w.must(apply(home))
-	w.must(remove(home))
-	w.names()
-	w.must(remove(home), apply(note("a", "red")))
-	w.is(homeFile, madeHome)
-	before := w.Writes()
-	w.inventory = &Inventory{}
-	w.restart()
-	w.must(remove(home), apply(note("a", "red")))
-	w.is(homeFile, madeHome)
-	w.wrote(before, 0)
-}
-
-// What was let go keeps its file, and a tool would apply nothing any more if it
-// did not know the kind.
-func filesDefinition(w *filesWorld) {
-	of := func(kind string) map[string]any {
-		return Object("{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: " + strings.ToLower(kind) + "s.example.com}, spec: {group: example.com, names: {kind: " + kind + "}}}")
-	}
-	one := func(kind string) map[string]any {
-		return Object("{apiVersion: example.com/v1, kind: " + kind + ", metadata: {name: a, namespace: shop}}")
-	}
-	ship, boat := of("Ship"), of("Boat")
-	w.must(apply(ship), apply(boat), apply(one("Ship")), apply(one("Boat")))
-	before := w.Writes()
-	w.must(remove(ship), remove(boat), let(one("Ship")), remove(one("Boat")))
-	w.wrote(before, 1)
-	const file = "_cluster/customresourcedefinition.apiextensions.k8s.io_ships.example.com.yaml"
-	w.names(file, homeFile, "shop/ship.example.com_a.yaml")
-	w.has(file, "kustomize.toolkit.fluxcd.io/prune: disabled")
-
-	// It is still ours, so that it can come back.
-	w.inventory = &Inventory{}
-	w.restart()
-	w.must(remove(ship))
-	w.wrote(before, 1)
-	w.must(apply(ship))
-	w.has(file, "fairlead.dev/digest")
-	if strings.Contains(w.Read()[file], "toolkit") {
-		w.t.Error("it is still not to be pruned")
-	}
 }

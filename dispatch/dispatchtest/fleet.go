@@ -14,7 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fairlead/fairlead/dispatch"
-	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/object"
 )
 
 // Work is what one cluster should do with one object.
@@ -32,9 +33,9 @@ type Works map[string][]Work
 
 // Fleet makes a Works a Fleet. The namespaces are documents without marks.
 func Fleet(works Works, namespaces ...map[string]any) *Level {
-	f := &Level{works: map[string]map[propagate.ID]Work{}, namespaces: map[string]map[string]any{}}
+	f := &Level{works: map[string]map[object.ID]Work{}, namespaces: map[string]map[string]any{}}
 	for cluster, list := range works {
-		f.works[cluster] = map[propagate.ID]Work{}
+		f.works[cluster] = map[object.ID]Work{}
 		for _, w := range list {
 			f.works[cluster][ID(w.Object)] = w
 		}
@@ -47,14 +48,14 @@ func Fleet(works Works, namespaces ...map[string]any) *Level {
 
 // Level is a dispatch.Fleet made by hand.
 type Level struct {
-	Of dispatch.Source
+	Of member.Source
 
-	works      map[string]map[propagate.ID]Work
+	works      map[string]map[object.ID]Work
 	namespaces map[string]map[string]any
 }
 
 // Desire implements dispatch.Fleet.
-func (f *Level) Desire(cluster string, id propagate.ID) dispatch.Desire {
+func (f *Level) Desire(cluster string, id object.ID) dispatch.Desire {
 	w, ok := f.works[cluster][id]
 	if !ok {
 		return dispatch.Desire{}
@@ -71,8 +72,8 @@ func (f *Level) Desire(cluster string, id propagate.ID) dispatch.Desire {
 }
 
 // Desires implements dispatch.Fleet.
-func (f *Level) Desires(cluster string) iter.Seq2[propagate.ID, dispatch.Desire] {
-	return func(yield func(propagate.ID, dispatch.Desire) bool) {
+func (f *Level) Desires(cluster string) iter.Seq2[object.ID, dispatch.Desire] {
+	return func(yield func(object.ID, dispatch.Desire) bool) {
 		for id := range f.works[cluster] {
 			if !yield(id, f.Desire(cluster, id)) {
 				return
@@ -82,11 +83,11 @@ func (f *Level) Desires(cluster string) iter.Seq2[propagate.ID, dispatch.Desire]
 }
 
 // Source implements dispatch.Fleet.
-func (f *Level) Source() dispatch.Source { return f.Of }
+func (f *Level) Source() member.Source { return f.Of }
 
 // Changed are all keys of the level, as an argument of Sync.
-func (f *Level) Changed() map[string][]propagate.ID {
-	out := map[string][]propagate.ID{}
+func (f *Level) Changed() map[string][]object.ID {
+	out := map[string][]object.ID{}
 	for cluster, works := range f.works {
 		out[cluster] = slices.Collect(maps.Keys(works))
 	}
@@ -111,22 +112,22 @@ func Object(text string) map[string]any {
 }
 
 // ID is of an object.
-func ID(o map[string]any) propagate.ID {
+func ID(o map[string]any) object.ID {
 	meta := o["metadata"].(map[string]any)
 	apiVersion, _ := o["apiVersion"].(string)
 	kind, _ := o["kind"].(string)
 	namespace, _ := meta["namespace"].(string)
 	gvk := schema.FromAPIVersionAndKind(apiVersion, kind)
-	return propagate.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: namespace, Name: meta["name"].(string)}
+	return object.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: namespace, Name: meta["name"].(string)}
 }
 
 // Digest is of an object without marks.
-func Digest(o map[string]any) propagate.Digest {
+func Digest(o map[string]any) object.Digest {
 	raw, err := json.Marshal(o)
 	if err != nil {
 		panic(err)
 	}
-	return propagate.DigestOf(raw)
+	return object.DigestOf(raw)
 }
 
 // Marked is a copy of an object with our marks.
@@ -141,30 +142,30 @@ func Marked(o map[string]any) map[string]any {
 		}
 		m[key] = value
 	}
-	set("labels", dispatch.LabelManaged, "true")
-	set("annotations", dispatch.AnnotationBinding, "test")
-	set("annotations", dispatch.AnnotationRevision, "0000000000000000000000000000000000000000")
-	set("annotations", dispatch.AnnotationDigest, Digest(o).String())
+	set("labels", object.LabelManaged, "true")
+	set("annotations", object.AnnotationBinding, "test")
+	set("annotations", object.AnnotationRevision, "0000000000000000000000000000000000000000")
+	set("annotations", object.AnnotationDigest, Digest(o).String())
 	return out
 }
 
 // Inventory is a dispatch.Inventory in memory.
 type Inventory struct {
 	mu      sync.Mutex
-	entries map[string]map[propagate.ID]dispatch.Entry
+	entries map[string]map[object.ID]dispatch.Entry
 	saves   int
 	refuse  error
 }
 
 // Load implements dispatch.Inventory.
-func (i *Inventory) Load(cluster string) (map[propagate.ID]dispatch.Entry, error) {
+func (i *Inventory) Load(cluster string) (map[object.ID]dispatch.Entry, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return maps.Clone(i.entries[cluster]), nil
 }
 
 // Save implements dispatch.Inventory.
-func (i *Inventory) Save(changed map[string]map[propagate.ID]*dispatch.Entry) error {
+func (i *Inventory) Save(changed map[string]map[object.ID]*dispatch.Entry) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.saves++
@@ -172,11 +173,11 @@ func (i *Inventory) Save(changed map[string]map[propagate.ID]*dispatch.Entry) er
 		return i.refuse
 	}
 	if i.entries == nil {
-		i.entries = map[string]map[propagate.ID]dispatch.Entry{}
+		i.entries = map[string]map[object.ID]dispatch.Entry{}
 	}
 	for cluster, entries := range changed {
 		if i.entries[cluster] == nil {
-			i.entries[cluster] = map[propagate.ID]dispatch.Entry{}
+			i.entries[cluster] = map[object.ID]dispatch.Entry{}
 		}
 		for id, e := range entries {
 			if e == nil {
@@ -190,7 +191,7 @@ func (i *Inventory) Save(changed map[string]map[propagate.ID]*dispatch.Entry) er
 }
 
 // Entries are a copy of what is stored of a cluster.
-func (i *Inventory) Entries(cluster string) map[propagate.ID]dispatch.Entry {
+func (i *Inventory) Entries(cluster string) map[object.ID]dispatch.Entry {
 	out, _ := i.Load(cluster)
 	delete(out, dispatch.IdentityID)
 	delete(out, dispatch.PositionID)

@@ -13,11 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fairlead/fairlead/dispatch"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/object"
 )
 
 func (w *world) isForeign(o dispatch.Outcome) {
 	w.t.Helper()
-	if !errors.Is(o.Err, dispatch.Foreign) || !o.Final {
+	if !errors.Is(o.Err, member.Foreign) || !o.Final {
 		w.t.Errorf("outcome %v (final %v), want a final Foreign", o.Err, o.Final)
 	}
 	if !strings.Contains(o.Err.Error(), "already exists in the cluster and is not ours: set conflictResolution: Overwrite to adopt it") {
@@ -66,7 +68,7 @@ func foreignRace(w *world) {
 		w.same("labels", after.GetLabels(), before.GetLabels())
 		w.same("annotations", after.GetAnnotations(), before.GetAnnotations())
 		for _, m := range after.GetManagedFields() {
-			if m.Manager == dispatch.Manager {
+			if m.Manager == object.Manager {
 				w.t.Errorf("we manage %s", m.FieldsV1.GetRawString())
 			}
 		}
@@ -82,7 +84,7 @@ func overwriteCreate(w *world) {
 	o := w.object(settings)
 	w.must(overwrite(o))
 	w.same("data", field(w.live(o), "data"), o["data"])
-	w.same("label", w.live(o).GetLabels()[dispatch.LabelManaged], "true")
+	w.same("label", w.live(o).GetLabels()[object.LabelManaged], "true")
 	w.counter.take()
 	o = w.object(strings.Replace(settings, "red", "blue", 1))
 	w.must(overwrite(o))
@@ -135,7 +137,7 @@ func pulledBefore(w *world) {
 	w.must(apply(o))
 	live := w.live(o)
 	w.same("data", field(live, "data"), map[string]any{"colour": "red", "size": "small", "theirs": "mine"})
-	w.same("labels", live.GetLabels(), map[string]string{dispatch.LabelManaged: "true"})
+	w.same("labels", live.GetLabels(), map[string]string{object.LabelManaged: "true"})
 	if _, ok := live.GetAnnotations()["kustomize.toolkit.fluxcd.io/prune"]; ok {
 		w.t.Error("it is still not to be pruned")
 	}

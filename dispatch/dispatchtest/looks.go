@@ -14,7 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/fairlead/fairlead/dispatch"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/dispatch/push"
+	"github.com/fairlead/fairlead/object"
 )
 
 // looks reads what a member has as people do: by any name of a kind, as a
@@ -38,7 +40,7 @@ func looks(w *world) {
 		}
 		w.same(word, fmt.Sprint(res, " ", res.Version, " ", res.Namespaced), want)
 	}
-	if _, err := w.reader.Find(ctx, "deployments.batch"); !errors.Is(err, dispatch.NotServed) {
+	if _, err := w.reader.Find(ctx, "deployments.batch"); !errors.Is(err, member.NotServed) {
 		w.t.Errorf("deployments.batch: %v", err)
 	}
 
@@ -46,30 +48,30 @@ func looks(w *world) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	table := func(s dispatch.Selection) (all []string) {
+	table := func(s push.Selection) (all []string) {
 		s.Namespace = w.ns
 		t, err := w.reader.Table(ctx, maps, s)
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		columns, rows := dispatch.Gather([]string{cluster}, map[string]*metav1.Table{cluster: t})
+		columns, rows := push.Gather([]string{cluster}, map[string]*metav1.Table{cluster: t})
 		if len(rows) > 0 {
 			w.same("columns", fmt.Sprint(columns[0].Name, columns[1].Name, columns[2].Name), "NameDataAge")
 		}
 		for _, r := range rows {
 			if r.Object.Name != "kube-root-ca.crt" { // every namespace of a real server has it
-				all = append(all, fmt.Sprint(r.Object.Namespace == w.ns, r.Cells[0], r.Cells[1], r.Object.Labels[dispatch.LabelManaged]))
+				all = append(all, fmt.Sprint(r.Object.Namespace == w.ns, r.Cells[0], r.Cells[1], r.Object.Labels[object.LabelManaged]))
 			}
 		}
 		return all
 	}
-	w.same("all", table(dispatch.Selection{}), []string{"truesettings2true", "truetheirs1"})
-	w.same("by label", table(dispatch.Selection{Labels: "app=a"}), []string{"truetheirs1"})
-	w.same("by name", table(dispatch.Selection{Name: "settings"}), []string{"truesettings2true"})
-	w.same("absent", table(dispatch.Selection{Name: "nobody"}), []string(nil))
+	w.same("all", table(push.Selection{}), []string{"truesettings2true", "truetheirs1"})
+	w.same("by label", table(push.Selection{Labels: "app=a"}), []string{"truetheirs1"})
+	w.same("by name", table(push.Selection{Name: "settings"}), []string{"truesettings2true"})
+	w.same("absent", table(push.Selection{Name: "nobody"}), []string(nil))
 
 	var whole []string
-	for o, err := range w.reader.Objects(ctx, maps, dispatch.Selection{Namespace: w.ns, Name: "settings"}) {
+	for o, err := range w.reader.Objects(ctx, maps, push.Selection{Namespace: w.ns, Name: "settings"}) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -81,7 +83,7 @@ func looks(w *world) {
 	gvk := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	w.same("what is ours", w.names(func(yield func(string, error) bool) {
 		for found, err := range w.reader.Ours(ctx, gvk) {
-			if found.ID.Namespace == w.ns && !yield(found.ID.String()+" "+found.Annotations[dispatch.AnnotationDigest][:7], err) {
+			if found.ID.Namespace == w.ns && !yield(found.ID.String()+" "+found.Annotations[object.AnnotationDigest][:7], err) {
 				return
 			}
 		}
@@ -95,7 +97,7 @@ func looks(w *world) {
 		}
 	}), []string{"ConfigMap settings"})
 	_, err = w.reader.Find(ctx, "")
-	if !errors.Is(err, dispatch.NotServed) {
+	if !errors.Is(err, member.NotServed) {
 		w.t.Errorf("no word at all: %v", err)
 	}
 }

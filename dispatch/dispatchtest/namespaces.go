@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fairlead/fairlead/dispatch"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/object"
 )
 
 func missingNamespace(w *world) {
@@ -27,13 +29,13 @@ metadata: {name: NS, labels: {pod-security.kubernetes.io/enforce: restricted}}
 	w.sent("3 GET, 6 PATCH")
 	labels := w.live(w.docs[0]).GetLabels()
 	w.same("enforce", labels["pod-security.kubernetes.io/enforce"], "restricted")
-	w.same("managed", labels[dispatch.LabelManaged], "true")
+	w.same("managed", labels[object.LabelManaged], "true")
 }
 
 func bareNamespace(w *world) {
 	w.must(apply(w.object(settings)))
 	ns := Object("{apiVersion: v1, kind: Namespace, metadata: {name: " + w.ns + "}}")
-	w.same("managed", w.live(ns).GetLabels()[dispatch.LabelManaged], "true")
+	w.same("managed", w.live(ns).GetLabels()[object.LabelManaged], "true")
 	// It is not a template, so it stays when what needed it goes.
 	w.must(remove(w.object(settings)))
 	if w.live(ns).GetDeletionTimestamp() != nil {
@@ -147,7 +149,7 @@ func servedLater(w *world) {
 	w.until("the rest is applied", func() bool { return w.live(ok) != nil })
 	w.until("the kind is missed", func() bool {
 		for _, o := range w.d.Outcomes() {
-			if errors.Is(o.Err, dispatch.NotServed) && !o.Final && o.ID == ID(a) {
+			if errors.Is(o.Err, member.NotServed) && !o.Final && o.ID == ID(a) {
 				return true
 			}
 		}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead/fairlead/dispatch"
-	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/object"
 )
 
 // It was to be created where something else stood, so all that is on record is
@@ -87,7 +87,7 @@ func releaseLater(w *world) {
 	w.counter.hook(func(r *http.Request) bool { lost++; return lost == 1 }, nil)
 	w.must(let(o))
 	w.counter.hook(nil, nil)
-	w.same("label", w.live(o).GetLabels()[dispatch.LabelManaged], "")
+	w.same("label", w.live(o).GetLabels()[object.LabelManaged], "")
 }
 
 // Who asks for a removal need not know which version it was applied in.
@@ -101,7 +101,7 @@ func versionOnRecord(w *world) {
 	w.gone(o)
 	w.must(apply(o))
 	w.must(let(unversioned))
-	w.same("label", w.live(o).GetLabels()[dispatch.LabelManaged], "")
+	w.same("label", w.live(o).GetLabels()[object.LabelManaged], "")
 }
 
 // The namespace went, and what was in it.
@@ -134,7 +134,7 @@ func releaseRace(w *world) {
 	w.must(let(o))
 	w.counter.hook(nil, nil)
 	live := w.live(o)
-	w.same("label", live.GetLabels()[dispatch.LabelManaged], "")
+	w.same("label", live.GetLabels()[object.LabelManaged], "")
 	w.same("extra", field(live, "data", "extra"), "theirs")
 	managers := live.GetManagedFields()
 	if len(managers) != 1 || managers[0].Manager != "their-operator" {
@@ -166,7 +166,7 @@ func (w *world) comesAgain(o map[string]any, before types.UID) {
 	}
 	w.until("it says why", func() bool {
 		left := w.d.Outcomes()
-		return len(left) == 1 && !left[0].Final && strings.HasSuffix(left[0].Err.Error(), "the object of before is still being deleted")
+		return len(left) == 1 && !left[0].Final && strings.HasSuffix(left[0].Err.Error(), "the previous object is still terminating")
 	})
 	w.edit("their-operator", o, func(u *unstructured.Unstructured) { u.SetFinalizers(nil) })
 	w.until("it is there again", func() bool { live := w.live(o); return live != nil && live.GetUID() != before })
@@ -254,7 +254,7 @@ func unread(w *world) {
 func namespaceMeant(w *world) {
 	ns := Object("{apiVersion: v1, kind: Namespace, metadata: {name: " + w.ns + "}}")
 	w.must(apply(w.object(settings)))
-	if err := w.inventory.Save(map[string]map[propagate.ID]*dispatch.Entry{cluster: {ID(ns): {APIVersion: "v1"}}}); err != nil {
+	if err := w.inventory.Save(map[string]map[object.ID]*dispatch.Entry{cluster: {ID(ns): {APIVersion: "v1"}}}); err != nil {
 		w.t.Fatal(err)
 	}
 	w.restart()

@@ -24,7 +24,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/fairlead/fairlead/dispatch"
-	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/dispatch/push"
+	"github.com/fairlead/fairlead/object"
 )
 
 const cluster = "eu-1"
@@ -38,19 +40,19 @@ type world struct {
 	t         *testing.T
 	ns        string
 	counter   *counter
-	member    dispatch.Member
+	member    member.Member
 	inventory *Inventory
 	d         *dispatch.Dispatcher
 	works     []Work
 	docs      []map[string]any
 	client    dynamic.Interface
-	reader    *dispatch.Reader
+	reader    *push.Reader
 	watch     bool // the dispatcher watches its members
 }
 
 var worlds atomic.Int64
 
-func newWorld(t *testing.T, cfg *rest.Config) *world {
+func newWorld(t *testing.T, cfg *rest.Config, wrap func(member.Member) member.Member) *world {
 	t.Helper()
 	client, err := dynamic.NewForConfig(rest.CopyConfig(cfg))
 	if err != nil {
@@ -67,10 +69,12 @@ func newWorld(t *testing.T, cfg *rest.Config) *world {
 		w.counter.next = next
 		return w.counter
 	})
-	if w.member, err = dispatch.Push(counted); err != nil {
+	m, err := push.New(counted, push.Options{})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if w.reader, err = dispatch.NewReader(rest.CopyConfig(cfg)); err != nil {
+	w.member = wrap(m)
+	if w.reader, err = push.NewReader(rest.CopyConfig(cfg)); err != nil {
 		t.Fatal(err)
 	}
 	w.restart()
@@ -319,7 +323,7 @@ func (w *world) only(left []dispatch.Outcome) dispatch.Outcome {
 	return left[0]
 }
 
-func (w *world) entry(id propagate.ID) (dispatch.Entry, bool) {
+func (w *world) entry(id object.ID) (dispatch.Entry, bool) {
 	e, ok := w.inventory.Entries(cluster)[id]
 	return e, ok
 }

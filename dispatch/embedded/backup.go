@@ -24,14 +24,14 @@ func (s *Server) Backup() (restore func()) {
 	}
 }
 
-func (s *store) copied() (int64, map[schema.GroupVersionResource]*kind, map[schema.GroupResource]map[string]*object) {
+func (s *store) copied() (int64, map[schema.GroupVersionResource]*kind, map[schema.GroupResource]map[string]*stored) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.version, maps.Clone(s.kinds), cloned(s.objects)
 }
 
-func cloned(tables map[schema.GroupResource]map[string]*object) map[schema.GroupResource]map[string]*object {
-	out := make(map[schema.GroupResource]map[string]*object, len(tables))
+func cloned(tables map[schema.GroupResource]map[string]*stored) map[schema.GroupResource]map[string]*stored {
+	out := make(map[schema.GroupResource]map[string]*stored, len(tables))
 	for at, table := range tables {
 		out[at] = maps.Clone(table)
 	}

@@ -4,7 +4,7 @@
 // the demo, for scale and for faults:
 //
 //	server, err := embedded.Start(embedded.Options{Name: "eu-1"})
-//	member, err := dispatch.Push(server.Config())
+//	member, err := dispatch.Push(server.Config(), dispatch.PushOptions{})
 //
 // It has what dispatch and kubectl rely on: discovery, the built-in kinds of
 // kinds.go, custom kinds once their CustomResourceDefinition is there,

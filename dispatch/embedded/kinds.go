@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/client-go/applyconfigurations"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/fairlead/fairlead/object"
 )
 
 // kind is a resource that is served.
@@ -60,11 +62,11 @@ var builtin = sync.OnceValue(func() []*kind {
 	for _, row := range []struct {
 		gv, kinds string
 	}{
-		// Kind, resource, short names, then: c cluster-scoped, s has a status,
-		// a in the category all.
-		{"v1", `Namespace namespaces ns cs; ConfigMap configmaps cm -; Secret secrets - -; Service services svc sa;
+		// Kind, resource, short names, then: s has a status, a in the category
+		// all.
+		{"v1", `Namespace namespaces ns s; ConfigMap configmaps cm -; Secret secrets - -; Service services svc sa;
 			ServiceAccount serviceaccounts sa -; Pod pods po sa; PersistentVolumeClaim persistentvolumeclaims pvc s;
-			PersistentVolume persistentvolumes pv cs; Node nodes no cs; Endpoints endpoints ep -; Event events ev -;
+			PersistentVolume persistentvolumes pv s; Node nodes no s; Endpoints endpoints ep -; Event events ev -;
 			LimitRange limitranges limits -; ResourceQuota resourcequotas quota s;
 			ReplicationController replicationcontrollers rc sa`},
 		{"apps/v1", `Deployment deployments deploy sa; ReplicaSet replicasets rs sa; StatefulSet statefulsets sts sa;
@@ -72,16 +74,16 @@ var builtin = sync.OnceValue(func() []*kind {
 		{"batch/v1", `Job jobs - sa; CronJob cronjobs cj sa`},
 		{"autoscaling/v2", `HorizontalPodAutoscaler horizontalpodautoscalers hpa sa`},
 		{"policy/v1", `PodDisruptionBudget poddisruptionbudgets pdb s`},
-		{"networking.k8s.io/v1", `Ingress ingresses ing s; IngressClass ingressclasses - c; NetworkPolicy networkpolicies netpol -`},
-		{"rbac.authorization.k8s.io/v1", `Role roles - -; RoleBinding rolebindings - -; ClusterRole clusterroles - c;
-			ClusterRoleBinding clusterrolebindings - c`},
-		{"storage.k8s.io/v1", `StorageClass storageclasses sc c`},
-		{"scheduling.k8s.io/v1", `PriorityClass priorityclasses pc c`},
+		{"networking.k8s.io/v1", `Ingress ingresses ing s; IngressClass ingressclasses - -; NetworkPolicy networkpolicies netpol -`},
+		{"rbac.authorization.k8s.io/v1", `Role roles - -; RoleBinding rolebindings - -; ClusterRole clusterroles - -;
+			ClusterRoleBinding clusterrolebindings - -`},
+		{"storage.k8s.io/v1", `StorageClass storageclasses sc -`},
+		{"scheduling.k8s.io/v1", `PriorityClass priorityclasses pc -`},
 		{"coordination.k8s.io/v1", `Lease leases - -`},
 		{"discovery.k8s.io/v1", `EndpointSlice endpointslices - -`},
-		{"admissionregistration.k8s.io/v1", `ValidatingWebhookConfiguration validatingwebhookconfigurations - c;
-			MutatingWebhookConfiguration mutatingwebhookconfigurations - c`},
-		{"apiextensions.k8s.io/v1", `CustomResourceDefinition customresourcedefinitions crd,crds cs`},
+		{"admissionregistration.k8s.io/v1", `ValidatingWebhookConfiguration validatingwebhookconfigurations - -;
+			MutatingWebhookConfiguration mutatingwebhookconfigurations - -`},
+		{"apiextensions.k8s.io/v1", `CustomResourceDefinition customresourcedefinitions crd,crds s`},
 	} {
 		gv, err := schema.ParseGroupVersion(row.gv)
 		if err != nil {
@@ -89,11 +91,12 @@ var builtin = sync.OnceValue(func() []*kind {
 		}
 		for text := range strings.SplitSeq(row.kinds, ";") {
 			f := strings.Fields(text)
+			namespaced, _ := object.BuiltinScope(gv.Group, f[0])
 			k := &kind{
 				GroupVersionKind: gv.WithKind(f[0]),
 				resource:         f[1],
 				singular:         strings.ToLower(f[0]),
-				namespaced:       !strings.Contains(f[3], "c"),
+				namespaced:       namespaced,
 				status:           strings.Contains(f[3], "s"),
 				versions:         []string{gv.Version},
 				converter:        ordinary,

@@ -43,7 +43,7 @@ func (c *call) form() form {
 
 func rawExtension(raw []byte) runtime.RawExtension { return runtime.RawExtension{Raw: raw} }
 
-func (f form) encode(k *kind, o *object) []byte {
+func (f form) encode(k *kind, o *stored) []byte {
 	switch f {
 	case metadata:
 		var part struct {
@@ -61,7 +61,7 @@ func (f form) encode(k *kind, o *object) []byte {
 		}
 		return raw
 	case table:
-		raw, err := json.Marshal(k.table([]*object{o}, strconv.FormatInt(o.version, 10), ""))
+		raw, err := json.Marshal(k.table([]*stored{o}, strconv.FormatInt(o.version, 10), ""))
 		if err != nil {
 			return []byte("{}")
 		}
@@ -73,14 +73,14 @@ func (f form) encode(k *kind, o *object) []byte {
 	return o.raw
 }
 
-func (c *call) answer(w http.ResponseWriter, code int, o *object) {
+func (c *call) answer(w http.ResponseWriter, code int, o *stored) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	_, _ = w.Write(c.form().encode(c.kind, o))
 }
 
 // selector is what the query asks of an object.
-func (c *call) selector() (func(*object) bool, error) {
+func (c *call) selector() (func(*stored) bool, error) {
 	query := c.r.URL.Query()
 	byLabel, err := labels.Parse(query.Get("labelSelector"))
 	if err != nil {
@@ -90,14 +90,14 @@ func (c *call) selector() (func(*object) bool, error) {
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	return func(o *object) bool {
+	return func(o *stored) bool {
 		return byLabel.Matches(labels.Set(o.labels)) && (byField.Empty() || byField.Matches(fieldsOf(o)))
 	}, nil
 }
 
 // fieldsOf are the fields that can be selected by: of the metadata, and the
 // strings at the top of spec, status and an Event's object.
-func fieldsOf(o *object) fields.Set {
+func fieldsOf(o *stored) fields.Set {
 	set := fields.Set{"metadata.name": o.name, "metadata.namespace": o.namespace}
 	content := o.decoded().Object
 	for _, part := range []string{"spec", "status", "involvedObject"} {
@@ -133,7 +133,7 @@ func (c *call) list(w http.ResponseWriter) {
 		return
 	}
 	objects, version := c.s.list(c.kind, c.namespace)
-	var page []*object
+	var page []*stored
 	var next string
 	for _, o := range objects {
 		at := o.key()

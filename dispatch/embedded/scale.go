@@ -53,7 +53,7 @@ func scaleOf(u *unstructured.Unstructured) *autoscalingv1.Scale {
 	}
 }
 
-func (c *call) rescale() (*object, error) {
+func (c *call) rescale() (*stored, error) {
 	raw, err := c.body()
 	if err != nil {
 		return nil, err

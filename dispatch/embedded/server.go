@@ -210,7 +210,7 @@ func (s *Server) resource(w http.ResponseWriter, r *http.Request, path string) {
 
 func (c *call) serve(w http.ResponseWriter) {
 	var (
-		o       *object
+		o       *stored
 		err     error
 		created bool
 	)

@@ -24,33 +24,33 @@ type store struct {
 	mu      sync.RWMutex
 	version int64
 	kinds   map[schema.GroupVersionResource]*kind
-	objects map[schema.GroupResource]map[string]*object // by NAMESPACE/NAME
+	objects map[schema.GroupResource]map[string]*stored // by NAMESPACE/NAME
 	events  []event
 	changed chan struct{} // closed at the next event
 	life    int           // counts the backups that were restored
 	ended   bool
 }
 
-// object is an object at one version, as its encoding: a thousand servers
+// stored is an object at one version, as its encoding: a thousand servers
 // hold a few hundred megabytes of it, and many times that decoded. It is never
 // altered, so it may be read without the lock.
-type object struct {
+type stored struct {
 	namespace, name string
 	labels          map[string]string
 	version         int64
 	raw             []byte
 }
 
-func newObject(u *unstructured.Unstructured, version int64) *object {
+func newObject(u *unstructured.Unstructured, version int64) *stored {
 	raw, err := json.Marshal(u.Object)
 	if err != nil {
 		panic(err) // it came from JSON
 	}
-	return &object{u.GetNamespace(), u.GetName(), u.GetLabels(), version, raw}
+	return &stored{u.GetNamespace(), u.GetName(), u.GetLabels(), version, raw}
 }
 
 // decoded is a copy that the caller may alter.
-func (o *object) decoded() *unstructured.Unstructured {
+func (o *stored) decoded() *unstructured.Unstructured {
 	var content map[string]any
 	if err := utiljson.Unmarshal(o.raw, &content); err != nil {
 		panic(err) // it is our own encoding
@@ -58,14 +58,14 @@ func (o *object) decoded() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: content}
 }
 
-func (o *object) key() string { return key(o.namespace, o.name) }
+func (o *stored) key() string { return key(o.namespace, o.name) }
 
 func key(namespace, name string) string { return namespace + "/" + name }
 
 func newStore() *store {
 	s := &store{
 		kinds:   map[schema.GroupVersionResource]*kind{},
-		objects: map[schema.GroupResource]map[string]*object{},
+		objects: map[schema.GroupResource]map[string]*stored{},
 		changed: make(chan struct{}),
 	}
 	for _, k := range builtin() {
@@ -141,7 +141,7 @@ func (s *store) all() []*kind {
 	return out
 }
 
-func (s *store) get(k *kind, namespace, name string) (*object, error) {
+func (s *store) get(k *kind, namespace, name string) (*stored, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	o := s.objects[k.groupResource()][key(namespace, name)]
@@ -153,7 +153,7 @@ func (s *store) get(k *kind, namespace, name string) (*object, error) {
 
 // list returns the objects of a namespace, or of all, in the order of keys,
 // and the version they are of.
-func (s *store) list(k *kind, namespace string) ([]*object, int64) {
+func (s *store) list(k *kind, namespace string) ([]*stored, int64) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	table := s.objects[k.groupResource()]
@@ -164,7 +164,7 @@ func (s *store) list(k *kind, namespace string) ([]*object, int64) {
 		}
 	}
 	slices.Sort(keys)
-	out := make([]*object, len(keys))
+	out := make([]*stored, len(keys))
 	for i, at := range keys {
 		out[i] = table[at]
 	}
@@ -173,13 +173,13 @@ func (s *store) list(k *kind, namespace string) ([]*object, int64) {
 
 // put stores a new version of an object and tells the watchers. The lock is
 // held, or the store is not in use yet.
-func (s *store) put(k *kind, u *unstructured.Unstructured, what string) *object {
+func (s *store) put(k *kind, u *unstructured.Unstructured, what string) *stored {
 	s.version++
 	u.SetResourceVersion(strconv.FormatInt(s.version, 10))
 	o := newObject(u, s.version)
 	table := s.objects[k.groupResource()]
 	if table == nil {
-		table = map[string]*object{}
+		table = map[string]*stored{}
 		s.objects[k.groupResource()] = table
 	}
 	table[key(u.GetNamespace(), u.GetName())] = o
@@ -192,7 +192,7 @@ func (s *store) put(k *kind, u *unstructured.Unstructured, what string) *object 
 
 // drop removes an object and what goes with it: the content of a namespace,
 // the resources of a definition. It alters u. The lock is held.
-func (s *store) drop(k *kind, u *unstructured.Unstructured) *object {
+func (s *store) drop(k *kind, u *unstructured.Unstructured) *stored {
 	delete(s.objects[k.groupResource()], key(u.GetNamespace(), u.GetName()))
 	s.version++
 	u.SetResourceVersion(strconv.FormatInt(s.version, 10))

@@ -104,7 +104,7 @@ func customColumns(list []apiextensionsv1.CustomResourceColumnDefinition) []colu
 	return out
 }
 
-func (k *kind) table(objects []*object, version, next string) *metav1.Table {
+func (k *kind) table(objects []*stored, version, next string) *metav1.Table {
 	t := &metav1.Table{
 		TypeMeta: metav1.TypeMeta{Kind: "Table", APIVersion: "meta.k8s.io/v1"},
 		ListMeta: metav1.ListMeta{ResourceVersion: version, Continue: next},

@@ -25,7 +25,7 @@ const (
 type event struct {
 	what     string
 	resource schema.GroupResource
-	o        *object
+	o        *stored
 }
 
 // tell remembers an event and wakes the watchers. The lock is held.
@@ -94,7 +94,7 @@ func (c *call) watch(w http.ResponseWriter) {
 	matched := map[string]bool{}
 	switch from := query.Get("resourceVersion"); {
 	case from == "" || from == "0" || query.Get("sendInitialEvents") == "true":
-		var objects []*object
+		var objects []*stored
 		objects, reached = c.s.list(c.kind, c.namespace)
 		w.Header().Set("Content-Type", "application/json")
 		for _, o := range objects {
@@ -156,7 +156,7 @@ func (s stream) pass(e event, matches bool, matched map[string]bool) {
 	}
 }
 
-func (s stream) send(what string, o *object) {
+func (s stream) send(what string, o *stored) {
 	s.write(what, s.form.encode(s.k, o))
 }
 

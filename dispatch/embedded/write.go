@@ -96,7 +96,7 @@ func (c *call) writer() string {
 
 func (c *call) dry() bool { return c.r.URL.Query().Has("dryRun") }
 
-func (c *call) create() (*object, error) {
+func (c *call) create() (*stored, error) {
 	raw, err := c.body()
 	if err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (c *call) create() (*object, error) {
 	return c.write(nil, u, c.tracked)
 }
 
-func (c *call) update() (*object, error) {
+func (c *call) update() (*stored, error) {
 	raw, err := c.body()
 	if err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (c *call) update() (*object, error) {
 	return c.write(live, u, c.tracked)
 }
 
-func (c *call) patch() (*object, bool, error) {
+func (c *call) patch() (*stored, bool, error) {
 	raw, err := c.body()
 	if err != nil {
 		return nil, false, err
@@ -165,7 +165,7 @@ func (c *call) patch() (*object, bool, error) {
 	return o, false, err
 }
 
-func (c *call) patched(contentType string, live *object, raw []byte) ([]byte, error) {
+func (c *call) patched(contentType string, live *stored, raw []byte) ([]byte, error) {
 	switch contentType {
 	case "application/json-patch+json":
 		patch, err := jsonpatch.DecodePatch(raw)
@@ -197,7 +197,7 @@ func (c *call) patched(contentType string, live *object, raw []byte) ([]byte, er
 }
 
 // apply is one server-side apply.
-func (c *call) apply(live *object, raw []byte) (*object, error) {
+func (c *call) apply(live *stored, raw []byte) (*stored, error) {
 	patch, err := decode(raw)
 	if err != nil {
 		return nil, err
@@ -263,7 +263,7 @@ func (c *call) tracked(was, now *unstructured.Unstructured) (*unstructured.Unstr
 
 // write makes a new version out of the one before and what was sent. The lock
 // is held.
-func (c *call) write(live *object, sent *unstructured.Unstructured, merge func(was, now *unstructured.Unstructured) (*unstructured.Unstructured, error)) (*object, error) {
+func (c *call) write(live *stored, sent *unstructured.Unstructured, merge func(was, now *unstructured.Unstructured) (*unstructured.Unstructured, error)) (*stored, error) {
 	if err := c.place(sent); err != nil {
 		return nil, err
 	}
@@ -491,7 +491,7 @@ func (c *call) delete(w http.ResponseWriter) {
 }
 
 // remove deletes the object, or marks it where finalizers hold it.
-func (c *call) remove() (o *object, gone bool, err error) {
+func (c *call) remove() (o *stored, gone bool, err error) {
 	raw, err := c.body()
 	if err != nil {
 		return nil, false, err
@@ -534,7 +534,7 @@ func (c *call) remove() (o *object, gone bool, err error) {
 
 // finish deletes an object, or marks it where finalizers hold it. The lock is
 // held.
-func (s *store) finish(k *kind, live *object) (o *object, gone bool, err error) {
+func (s *store) finish(k *kind, live *stored) (o *stored, gone bool, err error) {
 	u := live.decoded()
 	if len(u.GetFinalizers()) == 0 {
 		return s.drop(k, u), true, nil

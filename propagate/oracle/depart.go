@@ -59,7 +59,7 @@ func (st *step) depart() {
 	}
 }
 
-// preserves is whether what departs is preserved: as the brakes say that hold
+// preserves reports whether what departs is preserved: as the brakes say that hold
 // for it in this step, or that would hold if it had stayed in git. What only
 // owners placed asks those of them that required it up to now.
 func (st *step) preserves(key string, last bool) bool {
@@ -97,7 +97,7 @@ func (st *step) preserves(key string, last bool) bool {
 	return preserve
 }
 
-// needs is whether a binding requires a template, or a cluster runs with it
+// needs reports whether a binding requires a template, or a cluster runs with it
 // that stays as it is.
 func (b *Binding) needs(key string) bool {
 	if slices.Contains(b.requires(), key) {

@@ -33,7 +33,7 @@ func matches(selectors []any, t *template) int {
 	return best
 }
 
-// labelled is whether labels are as a selector wants them. Selectors here have
+// labelled reports whether labels are as a selector wants them. Selectors here have
 // matchLabels only.
 func labelled(selector any, labels map[string]string) bool {
 	for k, v := range at(selector.(object), "matchLabels") {
@@ -103,7 +103,7 @@ func (f *fleet) preemptor(t *template, claimer *policy) *policy {
 	return best(t, all)
 }
 
-// selected is whether a cluster affinity selects a cluster (§4.1).
+// selected reports whether a cluster affinity selects a cluster (§4.1).
 func selected(affinity object, cluster object) bool {
 	name := text(cluster, "metadata", "name")
 	if slices.Contains(names(affinity["exclude"]), name) {
@@ -122,7 +122,7 @@ func selected(affinity object, cluster object) bool {
 	return len(wanted) == 0 || slices.Contains(wanted, name)
 }
 
-// tolerated is whether nothing of a cluster's taints keeps new works away.
+// tolerated reports whether nothing of a cluster's taints keeps new works away.
 func tolerated(tolerations []any, cluster object) bool {
 	for _, t := range list(at(cluster, "spec")["taints"]) {
 		taint, ok := t.(object), false

@@ -75,7 +75,7 @@ func (st *step) place(was placement, b *Binding, changed bool) placement {
 	return next
 }
 
-// concerns is whether a cluster that an affinity selects, or selected, is not
+// concerns reports whether a cluster that an affinity selects, or selected, is not
 // what it was (digest §3.6).
 func (st *step) concerns(affinity object) bool {
 	for _, pair := range [][2]*fleet{{st.was, st.now}, {st.now, st.was}} {
@@ -88,7 +88,7 @@ func (st *step) concerns(affinity object) bool {
 	return false
 }
 
-// serves is whether a cluster has the kind of a template: it tells of no kinds
+// serves reports whether a cluster has the kind of a template: it tells of no kinds
 // at all, or of this one, or the fleet brings it the definition (rule 15).
 func (st *step) serves(cluster string, t *template) bool {
 	tells := list(at(st.now.clusters[cluster], "status")["apiEnablements"])

@@ -204,7 +204,7 @@ func (st *step) onPurpose(p *policy) bool {
 	return before != nil && p.activate != "" && p.activate != before.activate
 }
 
-// settled is whether nothing of a policy and a template waits: what is active
+// settled reports whether nothing of a policy and a template waits: what is active
 // is no different (rule 13).
 func (b *Binding) settled(p *policy, t *template) bool {
 	return b.Own && b.policy.delayed == p.delayed && b.template.update == t.update

@@ -57,7 +57,7 @@ func (st *step) needs() map[string]map[string][]need {
 	return all
 }
 
-// stays is whether the cluster keeps what it was released: the work is held,
+// stays reports whether the cluster keeps what it was released: the work is held,
 // or an override of it failed.
 func (w *Work) stays() bool { return w.Held || w.Blocked }
 
@@ -116,7 +116,7 @@ func (st *step) send(key string, b *Binding, needs map[string][]need) {
 	}
 }
 
-// holds is whether everything that wants the template on a cluster is held
+// holds reports whether everything that wants the template on a cluster is held
 // there: its own policy, where it goes by itself or waits to, and every owner
 // (decision 16, rule 16).
 func (b *Binding) holds(cluster string, needs []need) bool {
@@ -132,7 +132,7 @@ func (b *Binding) holds(cluster string, needs []need) bool {
 	return true
 }
 
-// merged is whether a binding's objects are preserved and overwrite others. A
+// merged reports whether a binding's objects are preserved and overwrite others. A
 // template that only owners place has what any of them has (decision 17).
 func (st *step) merged(b *Binding, needs map[string][]need) (preserve, overwrite bool) {
 	if b.Own {

@@ -11,9 +11,9 @@ import (
 	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
 )
 
-// Apply is the object with the overriders of one rule, in the order that
-// Karmada has fixed: image, command, args, labels, annotations, fields,
-// plaintext. When one fails, all of it does.
+// Apply returns a copy of the object with the overriders of one rule applied,
+// in Karmada's fixed order: image, command, args, labels, annotations, fields,
+// plaintext. If one fails, Apply fails.
 func Apply(object map[string]any, o *policyv1alpha1.Overriders) (map[string]any, error) {
 	e := &edit{object: runtime.DeepCopyJSON(object)}
 	for _, stage := range []func(*policyv1alpha1.Overriders) error{
@@ -23,14 +23,15 @@ func Apply(object map[string]any, o *policyv1alpha1.Overriders) (map[string]any,
 			return nil, err
 		}
 	}
+
 	return e.object, nil
 }
 
-// edit is an object of our own that is being changed.
+// edit is the copy that is being edited.
 type edit struct{ object map[string]any }
 
-// containers are those of the pod (template) of the kinds that have one;
-// other kinds have none as far as overriders go.
+// containers are those of the pod, or pod template, of the kinds that have one.
+// Overriders find no containers in other kinds.
 func (e *edit) containers() []map[string]any {
 	var pod map[string]any
 	switch e.object["kind"] {
@@ -41,6 +42,7 @@ func (e *edit) containers() []map[string]any {
 		template, _ := spec["template"].(map[string]any)
 		pod, _ = template["spec"].(map[string]any)
 	}
+
 	list, _ := pod["containers"].([]any)
 	var containers []map[string]any
 	for _, item := range list {
@@ -48,6 +50,7 @@ func (e *edit) containers() []map[string]any {
 			containers = append(containers, c)
 		}
 	}
+
 	return containers
 }
 
@@ -72,14 +75,17 @@ func (e *edit) image(over *policyv1alpha1.ImageOverrider) error {
 		}
 		return nil
 	}
+
 	reference, err := stringAt(e.object, over.Predicate.Path)
 	if err != nil {
 		return err
 	}
+
 	changed, err := overrideImage(reference, over)
 	if err != nil {
 		return fmt.Errorf("%s: %w", over.Predicate.Path, err)
 	}
+
 	return setStringAt(e.object, over.Predicate.Path, changed)
 }
 
@@ -88,6 +94,7 @@ func overrideImage(reference string, over *policyv1alpha1.ImageOverrider) (strin
 	if err != nil {
 		return "", err
 	}
+
 	switch over.Component {
 	case policyv1alpha1.ImageRegistry:
 		i.registry = changed(i.registry, over)
@@ -100,13 +107,14 @@ func overrideImage(reference string, over *policyv1alpha1.ImageOverrider) (strin
 			i.setVersion(changed(i.version(), over))
 		}
 	default:
-		return "", fmt.Errorf("component %q is none of Registry, Repository, Tag", over.Component)
+		return "", fmt.Errorf("component %q must be one of Registry, Repository, Tag", over.Component)
 	}
+
 	return i.String(), nil
 }
 
-// changed is one component after the operator: add appends, and replacing
-// with nothing changes nothing.
+// changed is a component after the operator: add appends, and replacing with an
+// empty value changes nothing.
 func changed(part string, over *policyv1alpha1.ImageOverrider) string {
 	switch {
 	case over.Operator == policyv1alpha1.OverriderAdd:
@@ -116,6 +124,7 @@ func changed(part string, over *policyv1alpha1.ImageOverrider) string {
 	case over.Value != "":
 		return over.Value
 	}
+
 	return part
 }
 
@@ -129,14 +138,15 @@ func (e *edit) arguments(o *policyv1alpha1.Overriders) error {
 	return nil
 }
 
-// lists edits the command or the arguments of containers by name. A container
-// that is not there is no error.
+// lists edits the command or arguments of containers by name. A missing
+// container is not an error.
 func (e *edit) lists(field string, overriders []policyv1alpha1.CommandArgsOverrider) {
 	for _, over := range overriders {
 		for _, c := range e.containers() {
 			if c["name"] != over.ContainerName {
 				continue
 			}
+
 			list, _ := c[field].([]any)
 			list = slices.Clone(list)
 			if over.Operator == policyv1alpha1.OverriderAdd {
@@ -149,9 +159,11 @@ func (e *edit) lists(field string, overriders []policyv1alpha1.CommandArgsOverri
 					return ok && slices.Contains(over.Value, s)
 				})
 			}
+
 			if list == nil {
 				list = []any{}
 			}
+
 			c[field] = list
 		}
 	}
@@ -167,21 +179,24 @@ func (e *edit) annotations(o *policyv1alpha1.Overriders) error {
 	return nil
 }
 
-// pairs edits labels or annotations: add sets, replace only sets what is
-// there, remove goes by the key.
+// pairs edits labels or annotations: add sets keys, replace only sets existing
+// ones, remove ignores the values.
 func (e *edit) pairs(field string, overriders []policyv1alpha1.LabelAnnotationOverrider) {
 	if len(overriders) == 0 {
 		return
 	}
+
 	meta, _ := e.object["metadata"].(map[string]any)
 	if meta == nil {
 		meta = map[string]any{}
 		e.object["metadata"] = meta
 	}
+
 	pairs, _ := meta[field].(map[string]any)
 	if pairs == nil {
 		pairs = map[string]any{}
 	}
+
 	for _, over := range overriders {
 		for key, value := range over.Value {
 			_, has := pairs[key]
@@ -193,6 +208,7 @@ func (e *edit) pairs(field string, overriders []policyv1alpha1.LabelAnnotationOv
 			}
 		}
 	}
+
 	meta[field] = pairs
 	if len(pairs) == 0 {
 		delete(meta, field)

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// image is a reference taken apart: [registry[:port]/]repository[:tag][@digest].
-// It keeps a tag or a digest, and the tag when both are there.
+// image is a parsed reference: [registry[:port]/]repository[:tag][@digest]. It
+// has either a tag or a digest, and the tag if the reference has both.
 type image struct {
 	registry, repository string
 	tag, digest          string
@@ -27,26 +27,30 @@ func parseImage(reference string) (image, error) {
 	rest := reference
 	if before, digest, ok := strings.Cut(rest, "@"); ok {
 		if !digestPattern.MatchString(digest) {
-			return i, fmt.Errorf("%q is no image reference: bad digest", reference)
+			return i, fmt.Errorf("invalid image reference %q: bad digest", reference)
 		}
 		rest, i.digest = before, digest
 	}
+
 	if at := strings.LastIndex(rest, ":"); at > strings.LastIndex(rest, "/") {
 		if !tagPattern.MatchString(rest[at+1:]) {
-			return i, fmt.Errorf("%q is no image reference: bad tag", reference)
+			return i, fmt.Errorf("invalid image reference %q: bad tag", reference)
 		}
 		rest, i.tag, i.digest = rest[:at], rest[at+1:], ""
 	}
+
 	// Only what looks like a host is one: docker's own rule.
 	if first, path, ok := strings.Cut(rest, "/"); ok && (strings.ContainsAny(first, ".:") || first == "localhost") {
 		if !registryPattern.MatchString(first) {
-			return i, fmt.Errorf("%q is no image reference: bad registry", reference)
+			return i, fmt.Errorf("invalid image reference %q: bad registry", reference)
 		}
 		i.registry, rest = first, path
 	}
+
 	if !repositoryPattern.MatchString(rest) {
-		return i, fmt.Errorf("%q is no image reference: bad repository", reference)
+		return i, fmt.Errorf("invalid image reference %q: bad repository", reference)
 	}
+
 	i.repository = rest
 	return i, nil
 }
@@ -56,17 +60,19 @@ func (i image) String() string {
 	if i.registry != "" {
 		s = i.registry + "/" + s
 	}
+
 	switch {
 	case i.tag != "":
 		return s + ":" + i.tag
 	case i.digest != "":
 		return s + "@" + i.digest
 	}
+
 	return s
 }
 
-// setVersion takes a tag or a digest, whichever it looks like; what is neither
-// changes nothing.
+// setVersion sets a tag or a digest, depending on what it looks like; anything
+// else changes nothing.
 func (i *image) setVersion(version string) {
 	switch {
 	case digestPattern.MatchString(version):

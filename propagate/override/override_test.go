@@ -49,6 +49,7 @@ func TestImageComponents(t *testing.T) {
 			}
 		})
 	}
+
 	for _, bad := range []string{"", "UPPER/case", "a b", "nginx:", "nginx@sha256:short", "/nginx", "nginx:-tag"} {
 		if _, err := overrideImage(bad, &policyv1alpha1.ImageOverrider{Component: "Tag", Operator: "add", Value: "1"}); err == nil {
 			t.Errorf("%q is taken for an image", bad)
@@ -130,6 +131,7 @@ func TestOverriders(t *testing.T) {
 			if !reflect.DeepEqual(object, parsed(t, deployment)) {
 				t.Error("the argument was altered")
 			}
+
 			for path, want := range tt.want {
 				if text := at(got, path); text != want {
 					t.Errorf("%s = %q, want %q", path, text, want)
@@ -145,9 +147,9 @@ func TestOverridersThatFail(t *testing.T) {
 		{`{plaintext: [{path: /spec/absent, operator: replace, value: 1}]}`, "plaintext[0]: replace /spec/absent"},
 		{`{plaintext: [{path: /absent/child, operator: add, value: 1}]}`, "plaintext[0]: add /absent/child"},
 		{`{imageOverrider: [{predicate: {path: /spec/image}, component: Tag, operator: add, value: x}]}`, "imageOverrider[0]: /spec/image does not exist"},
-		{`{imageOverrider: [{predicate: {path: /spec/replicas}, component: Tag, operator: add, value: x}]}`, "imageOverrider[0]: /spec/replicas is no text"},
+		{`{imageOverrider: [{predicate: {path: /spec/replicas}, component: Tag, operator: add, value: x}]}`, "imageOverrider[0]: /spec/replicas is not a string"},
 		{`{fieldOverrider: [{fieldPath: /data/none, json: [{subPath: /a, operator: remove}]}]}`, "fieldOverrider[0]: /data/none does not exist"},
-		{`{fieldOverrider: [{fieldPath: /data/yaml, json: [{subPath: /a, operator: remove}]}]}`, "fieldOverrider[0]: /data/yaml does not hold JSON"},
+		{`{fieldOverrider: [{fieldPath: /data/yaml, json: [{subPath: /a, operator: remove}]}]}`, "fieldOverrider[0]: /data/yaml does not contain JSON"},
 	} {
 		_, err := Apply(parsed(t, deployment), overriders(t, tt.overriders))
 		if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
@@ -162,10 +164,12 @@ func parsed(t *testing.T, text string) map[string]any {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	object, err := parse(raw)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return object
 }
 
@@ -178,7 +182,7 @@ func overriders(t *testing.T, text string) *policyv1alpha1.Overriders {
 	return &o
 }
 
-// at is the value at a dotted path, text as it is and the rest as JSON.
+// at is the value at a dotted path: a string as it is, anything else as JSON.
 func at(object map[string]any, path string) string {
 	var v any = object
 	for _, part := range strings.Split(path, ".") {
@@ -189,9 +193,11 @@ func at(object map[string]any, path string) string {
 			v = parent[part[0]-'0']
 		}
 	}
+
 	if s, ok := v.(string); ok {
 		return s
 	}
+
 	b, _ := json.Marshal(v)
 	return string(b)
 }
@@ -200,6 +206,7 @@ func FuzzImage(f *testing.F) {
 	for _, seed := range []string{"nginx", "reg.io:5000/a/b:1@sha256:" + strings.Repeat("a", 64), "localhost/x", ""} {
 		f.Add(seed)
 	}
+
 	f.Fuzz(func(t *testing.T, reference string) {
 		i, err := parseImage(reference)
 		if err != nil {
@@ -219,11 +226,13 @@ func FuzzPointer(f *testing.F) {
 		if !json.Valid([]byte(raw)) {
 			return
 		}
+
 		object := parsed(t, deployment)
 		_, _ = Apply(object, &policyv1alpha1.Overriders{
 			Plaintext:      []policyv1alpha1.PlaintextOverrider{{Path: pointer, Operator: policyv1alpha1.OverriderAdd, Value: apiextensionsv1.JSON{Raw: []byte(raw)}}},
 			FieldOverrider: []policyv1alpha1.FieldOverrider{{FieldPath: pointer, JSON: []policyv1alpha1.JSONPatchOperation{{SubPath: sub, Operator: policyv1alpha1.OverriderAdd, Value: apiextensionsv1.JSON{Raw: []byte(raw)}}}}},
 		})
+
 		if !reflect.DeepEqual(object, parsed(t, deployment)) {
 			t.Error("the argument was altered")
 		}

@@ -17,7 +17,7 @@ import (
 	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
 )
 
-// operation is one step of a JSON patch.
+// operation is one operation of a JSON patch.
 type operation struct {
 	Op    policyv1alpha1.OverriderOperator `json:"op"`
 	Path  string                           `json:"path"`
@@ -28,24 +28,28 @@ func (e *edit) plaintext(o *policyv1alpha1.Overriders) error {
 	if len(o.Plaintext) == 0 {
 		return nil
 	}
+
 	document, err := json.Marshal(e.object)
 	if err != nil {
 		return err
 	}
+
 	for n, over := range o.Plaintext {
 		if document, err = patch(document, operation{over.Operator, over.Path, value(over.Operator, over.Value)}); err != nil {
 			return fmt.Errorf("plaintext[%d]: %w", n, err)
 		}
 	}
+
 	object, err := parse(document)
 	if err != nil {
 		return fmt.Errorf("plaintext: %w", err)
 	}
+
 	e.object = object
 	return nil
 }
 
-// fields edits JSON or YAML that is held in string fields.
+// fields edits JSON or YAML documents inside string fields.
 func (e *edit) fields(o *policyv1alpha1.Overriders) error {
 	for n, over := range o.FieldOverrider {
 		if err := e.field(&over); err != nil {
@@ -60,6 +64,7 @@ func (e *edit) field(over *policyv1alpha1.FieldOverrider) error {
 	if err != nil {
 		return err
 	}
+
 	document := []byte(text)
 	var operations []operation
 	for _, op := range over.JSON {
@@ -68,28 +73,32 @@ func (e *edit) field(over *policyv1alpha1.FieldOverrider) error {
 	for _, op := range over.YAML {
 		operations = append(operations, operation{op.Operator, op.SubPath, value(op.Operator, op.Value)})
 	}
+
 	if len(over.YAML) > 0 {
 		if document, err = yaml.YAMLToJSON(document); err != nil {
-			// What is held there may be a secret; only where it is is told.
-			return fmt.Errorf("%s does not hold YAML", over.FieldPath)
+			// The content may be a secret, so errors only name the field.
+			return fmt.Errorf("%s does not contain YAML", over.FieldPath)
 		}
 	} else if !json.Valid(document) {
-		return fmt.Errorf("%s does not hold JSON", over.FieldPath)
+		return fmt.Errorf("%s does not contain JSON", over.FieldPath)
 	}
+
 	for n, op := range operations {
 		if document, err = patch(document, op); err != nil {
 			return fmt.Errorf("%s: operation %d: %w", over.FieldPath, n, err)
 		}
 	}
+
 	if len(over.YAML) > 0 {
 		if document, err = yaml.JSONToYAML(document); err != nil {
 			return fmt.Errorf("%s: %w", over.FieldPath, err)
 		}
 	}
+
 	return setStringAt(e.object, over.FieldPath, string(document))
 }
 
-// value of an operation; remove has none, and the others have null for none.
+// value is the value of an operation: nil for remove, null for a missing one.
 func value(op policyv1alpha1.OverriderOperator, v apiextensionsv1.JSON) json.RawMessage {
 	switch {
 	case op == policyv1alpha1.OverriderRemove:
@@ -107,36 +116,39 @@ func patch(document []byte, op operation) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	decoded, err := jsonpatch.DecodePatch(raw)
 	if err != nil {
 		return nil, err
 	}
+
 	patched, err := decoded.Apply(document)
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", op.Op, op.Path, err)
 	}
+
 	return patched, nil
 }
 
-// parse keeps whole numbers whole.
+// parse decodes an object. Integers stay integers.
 func parse(document []byte) (map[string]any, error) {
 	var object map[string]any
 	if err := utiljson.Unmarshal(document, &object); err != nil {
 		return nil, err
 	}
 	if object == nil {
-		return nil, errors.New("nothing is left of the object")
+		return nil, errors.New("the result is empty")
 	}
 	return object, nil
 }
 
-// stringAt is the text at a JSON pointer (RFC 6901).
+// stringAt is the string at a JSON pointer (RFC 6901).
 func stringAt(object map[string]any, pointer string) (string, error) {
 	var text string
 	err := visit(object, pointer, func(v any) (any, error) {
 		s, ok := v.(string)
 		if !ok {
-			return nil, fmt.Errorf("%s is no text", pointer)
+			return nil, fmt.Errorf("%s is not a string", pointer)
 		}
 		text = s
 		return v, nil
@@ -148,11 +160,12 @@ func setStringAt(object map[string]any, pointer, text string) error {
 	return visit(object, pointer, func(any) (any, error) { return text, nil })
 }
 
-// visit replaces the value at a JSON pointer that exists.
+// visit replaces the value at a JSON pointer, which must exist.
 func visit(object map[string]any, pointer string, replace func(any) (any, error)) error {
 	if !strings.HasPrefix(pointer, "/") {
-		return fmt.Errorf("%q is no JSON pointer", pointer)
+		return fmt.Errorf("%q is not a JSON pointer", pointer)
 	}
+
 	var at any = object
 	parts := strings.Split(pointer[1:], "/")
 	for n, part := range parts {
@@ -187,5 +200,6 @@ func visit(object map[string]any, pointer string, replace func(any) (any, error)
 			return fmt.Errorf("%s does not exist", pointer)
 		}
 	}
+
 	return nil
 }

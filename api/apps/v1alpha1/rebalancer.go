@@ -4,7 +4,7 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// WorkloadRebalancer has workloads placed as if they were new.
+// WorkloadRebalancer places workloads from scratch.
 type WorkloadRebalancer struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -15,8 +15,8 @@ type WorkloadRebalancer struct {
 // WorkloadRebalancerSpec names the workloads.
 type WorkloadRebalancerSpec struct {
 	Workloads []ObjectReference `json:"workloads"`
-	// TTLSecondsAfterFinished is accepted without effect: the document is in
-	// git until somebody removes it.
+	// TTLSecondsAfterFinished is accepted without effect: the document stays in
+	// git until someone removes it.
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 }
 

@@ -14,11 +14,11 @@ type Cluster struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec ClusterSpec `json:"spec"`
-	// Status may stand in git; it is used where no live observation exists.
+	// Status may be in git; it is used if there is no live observation.
 	Status ClusterStatus `json:"status,omitempty"`
 }
 
-// ClusterSyncMode says who applies: fairlead (Push) or the member (Pull).
+// ClusterSyncMode is who applies: fairlead (Push) or the member (Pull).
 type ClusterSyncMode string
 
 // The sync modes.
@@ -27,17 +27,17 @@ const (
 	Pull ClusterSyncMode = "Pull"
 )
 
-// ConditionReady says whether a cluster answers and takes work.
+// ConditionReady reports whether a cluster responds and accepts work.
 const ConditionReady = "Ready"
 
-// Taints that say what ConditionReady does, and that a cluster is cordoned.
+// Taints that mirror ConditionReady, and the taint of a cordoned cluster.
 const (
 	TaintNotReady      = "cluster.karmada.io/not-ready"
 	TaintUnreachable   = "cluster.karmada.io/unreachable"
 	TaintUnschedulable = "cluster.karmada.io/unschedulable"
 )
 
-// ClusterSpec describes a member. Which credentials reach it is not in git.
+// ClusterSpec describes a member. Its credentials are not in git.
 type ClusterSpec struct {
 	ID                          string                `json:"id,omitempty"`
 	SyncMode                    ClusterSyncMode       `json:"syncMode"`
@@ -68,14 +68,14 @@ type ResourceModel struct {
 	Ranges []ResourceModelRange `json:"ranges"`
 }
 
-// ResourceModelRange is the half-open range [Min, Max) of one resource.
+// ResourceModelRange is the half-open range [Min, Max) of a resource.
 type ResourceModelRange struct {
 	Name corev1.ResourceName `json:"name"`
 	Min  resource.Quantity   `json:"min"`
 	Max  resource.Quantity   `json:"max"`
 }
 
-// ClusterStatus is what was last observed of a member.
+// ClusterStatus is the last observation of a member.
 type ClusterStatus struct {
 	KubernetesVersion string             `json:"kubernetesVersion,omitempty"`
 	APIEnablements    []APIEnablement    `json:"apiEnablements,omitempty"`
@@ -103,7 +103,7 @@ type NodeSummary struct {
 	ReadyNum int32 `json:"readyNum,omitempty"`
 }
 
-// ResourceSummary adds up the resources of the ready nodes.
+// ResourceSummary is the sum of the resources of the ready nodes.
 type ResourceSummary struct {
 	Allocatable          corev1.ResourceList   `json:"allocatable,omitempty"`
 	Allocating           corev1.ResourceList   `json:"allocating,omitempty"`
@@ -111,7 +111,7 @@ type ResourceSummary struct {
 	AllocatableModelings []AllocatableModeling `json:"allocatableModelings,omitempty"`
 }
 
-// AllocatableModeling counts the nodes whose free resources are of a grade.
+// AllocatableModeling counts the nodes whose free resources are in a grade.
 type AllocatableModeling struct {
 	Grade uint `json:"grade"`
 	Count int  `json:"count"`

@@ -4,7 +4,7 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// ResourceInterpreterCustomization has scripts for one kind, for the whole
+// ResourceInterpreterCustomization contains scripts for one kind, for the whole
 // fleet.
 type ResourceInterpreterCustomization struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -13,19 +13,19 @@ type ResourceInterpreterCustomization struct {
 	Spec ResourceInterpreterCustomizationSpec `json:"spec"`
 }
 
-// ResourceInterpreterCustomizationSpec says which kind, and what of it.
+// ResourceInterpreterCustomizationSpec is the kind and its scripts.
 type ResourceInterpreterCustomizationSpec struct {
 	Target         CustomizationTarget `json:"target"`
 	Customizations CustomizationRules  `json:"customizations"`
 }
 
-// CustomizationTarget is a kind of one version.
+// CustomizationTarget is a kind in one version.
 type CustomizationTarget struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 }
 
-// CustomizationRules are the scripts, by what they answer.
+// CustomizationRules are the scripts, by the question they answer.
 type CustomizationRules struct {
 	Retention                *Script `json:"retention,omitempty"`
 	ReplicaResource          *Script `json:"replicaResource,omitempty"`

@@ -8,7 +8,7 @@ package v1alpha1
 
 import "k8s.io/apimachinery/pkg/runtime/schema"
 
-// GroupVersion is what a document of this package says in apiVersion.
+// GroupVersion is the apiVersion of documents of this package.
 var GroupVersion = schema.GroupVersion{Group: "config.karmada.io", Version: "v1alpha1"}
 
 // KindResourceInterpreterCustomization is the kind of this package.

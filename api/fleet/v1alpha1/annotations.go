@@ -2,28 +2,27 @@
 
 package v1alpha1
 
-// Annotations that a policy may bear. Their values say nothing about where a
-// template goes: an edit of holds or waves alone changes nothing.
+// Annotations of a policy. Holds and waves do not influence where a template
+// goes: an edit of them alone changes nothing.
 const (
 	// AnnotationActivate forces a policy into effect when its value changes.
 	AnnotationActivate = "fairlead.dev/activate"
-	// AnnotationHolds says who holds a cluster back, why and until when: a map
-	// of Hold by cluster, as YAML or JSON. AllClusters stands for
-	// suspension.dispatching.
+	// AnnotationHolds is who holds a cluster, why and until when: a map of Hold by
+	// cluster, as YAML or JSON. AllClusters stands for suspension.dispatching.
 	AnnotationHolds = "fairlead.dev/holds"
-	// AnnotationWaves says in which order clusters are promoted: a list of
-	// lists of cluster names, as YAML or JSON.
+	// AnnotationWaves is the order in which clusters are promoted: a list of lists
+	// of cluster names, as YAML or JSON.
 	AnnotationWaves = "fairlead.dev/waves"
 )
 
 // AllClusters is the key of a hold on every cluster.
 const AllClusters = "*"
 
-// Hold is what stands beside a suspension for people to read.
+// Hold is a note for people about a suspension.
 type Hold struct {
 	By     string `json:"by,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// Until is the last day of the hold, 2006-01-02. A hold past its day is
+	// Until is the last day of the hold, 2006-01-02. A hold past that day is
 	// reported and stays.
 	Until  string `json:"until,omitempty"`
 	Ticket string `json:"ticket,omitempty"`

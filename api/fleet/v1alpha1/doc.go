@@ -12,14 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// GroupVersion is what fairlead.yaml says in apiVersion.
+// GroupVersion is the apiVersion of fairlead.yaml.
 var GroupVersion = schema.GroupVersion{Group: "fairlead.dev", Version: "v1alpha1"}
 
 // KindFleetConfig is the kind of fairlead.yaml.
 const KindFleetConfig = "FleetConfig"
 
-// FleetConfig is fairlead.yaml at the root of the fleet. It takes effect with
-// its commit.
+// FleetConfig is fairlead.yaml at the root of the fleet. A commit that changes
+// it is folded with the new settings.
 type FleetConfig struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -27,24 +27,25 @@ type FleetConfig struct {
 	Spec FleetConfigSpec `json:"spec,omitempty"`
 }
 
-// FleetConfigSpec changes how the history is folded.
+// FleetConfigSpec are the settings of the fold.
 type FleetConfigSpec struct {
 	// FeatureGates by name: StaticPolicy (default false),
 	// PropagationPolicyPreemption (true), Failover (false).
 	FeatureGates map[string]bool `json:"featureGates,omitempty"`
-	// MaxDelete is how many works one commit may delete before it is held: a
-	// number, or a percentage of the fleet's works. Default: 50 % of a fleet
-	// that has more than 20.
+	// MaxDelete is how many works one commit may delete before it awaits
+	// confirmation: a number, or a percentage of the fleet's works. Default: 50 %
+	// of a fleet that has more than 20.
 	MaxDelete *intstr.IntOrString `json:"maxDelete,omitempty"`
 	// OnBroken is RefuseCommit (default) or FreezeUnit.
 	OnBroken OnBroken `json:"onBroken,omitempty"`
 }
 
-// OnBroken says how far a read or render error reaches.
+// OnBroken is the scope of a read or render error.
 type OnBroken string
 
-// What a unit that cannot be read or rendered does: it refuses its commit, or
-// it keeps what it has in the last accepted one while everything else goes on.
+// What happens if a unit cannot be read or rendered: it refuses its commit, or
+// it keeps its content from the last accepted one while everything else goes
+// on.
 const (
 	RefuseCommit OnBroken = "RefuseCommit"
 	FreezeUnit   OnBroken = "FreezeUnit"

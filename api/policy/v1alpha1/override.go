@@ -15,8 +15,8 @@ type OverridePolicy struct {
 	Spec OverrideSpec `json:"spec"`
 }
 
-// ClusterOverridePolicy edits templates of any namespace, before
-// OverridePolicies do.
+// ClusterOverridePolicy edits templates of any namespace. It applies before
+// OverridePolicies.
 type ClusterOverridePolicy struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -104,7 +104,7 @@ type LabelAnnotationOverrider struct {
 	Value    map[string]string `json:"value,omitempty"`
 }
 
-// FieldOverrider edits JSON or YAML that is held in a string field.
+// FieldOverrider edits JSON or YAML inside a string field.
 type FieldOverrider struct {
 	FieldPath string               `json:"fieldPath"`
 	JSON      []JSONPatchOperation `json:"json,omitempty"`

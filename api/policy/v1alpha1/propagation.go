@@ -28,11 +28,11 @@ type ClusterPropagationPolicy struct {
 type PropagationSpec struct {
 	// ResourceSelectors choose templates; at least one.
 	ResourceSelectors []ResourceSelector `json:"resourceSelectors"`
-	// Association is deprecated upstream and means nothing.
+	// Association is deprecated upstream and has no effect.
 	Association bool `json:"association,omitempty"`
-	// PropagateDeps also sends what a workload references.
+	// PropagateDeps also sends the objects that a workload references.
 	PropagateDeps bool `json:"propagateDeps,omitempty"`
-	// Placement says where and how many.
+	// Placement selects clusters and divides replicas.
 	Placement Placement `json:"placement,omitempty"`
 	// Priority decides between matching policies of one kind; absent is 0.
 	Priority *int32 `json:"priority,omitempty"`
@@ -44,15 +44,15 @@ type PropagationSpec struct {
 	SchedulerName string `json:"schedulerName,omitempty"`
 	// Failover moves an application away from an unhealthy cluster.
 	Failover *FailoverBehavior `json:"failover,omitempty"`
-	// ConflictResolution says what to do about an object in a member that is
-	// not ours: Abort (default) reports it, Overwrite adopts it.
+	// ConflictResolution is what to do if a member has an object of that name that
+	// is not ours: Abort (default) reports it, Overwrite adopts it.
 	ConflictResolution ConflictResolution `json:"conflictResolution,omitempty"`
 	// ActivationPreference Lazy delays policy changes until the template changes.
 	ActivationPreference ActivationPreference `json:"activationPreference,omitempty"`
-	// Suspension holds what would otherwise be dispatched.
+	// Suspension holds works.
 	Suspension *Suspension `json:"suspension,omitempty"`
-	// PreserveResourcesOnDeletion leaves objects running in the members when
-	// the template goes.
+	// PreserveResourcesOnDeletion leaves objects running in the members when the
+	// template is deleted.
 	PreserveResourcesOnDeletion *bool `json:"preserveResourcesOnDeletion,omitempty"`
 	// SchedulePriority orders a scheduling queue.
 	SchedulePriority *SchedulePriority `json:"schedulePriority,omitempty"`
@@ -68,24 +68,24 @@ type ResourceSelector struct {
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 }
 
-// Placement is where a template goes and how its replicas are shared.
+// Placement is where a template goes and how its replicas are divided.
 type Placement struct {
-	// ClusterAffinity limits the clusters; absent means any. Not together
+	// ClusterAffinity limits the clusters; absent means any. Mutually exclusive
 	// with ClusterAffinities.
 	ClusterAffinity *ClusterAffinity `json:"clusterAffinity,omitempty"`
 	// ClusterAffinities are groups, tried in order.
 	ClusterAffinities []ClusterAffinityTerm `json:"clusterAffinities,omitempty"`
 	// ClusterTolerations are matched against cluster taints.
 	ClusterTolerations []corev1.Toleration `json:"clusterTolerations,omitempty"`
-	// SpreadConstraints bound how many groups of clusters are chosen.
+	// SpreadConstraints limit how many groups of clusters are chosen.
 	SpreadConstraints []SpreadConstraint `json:"spreadConstraints,omitempty"`
-	// ReplicaScheduling says how replicas are shared; absent means Duplicated.
+	// ReplicaScheduling is how replicas are divided; absent means Duplicated.
 	ReplicaScheduling *ReplicaSchedulingStrategy `json:"replicaScheduling,omitempty"`
-	// WorkloadAffinity places workloads by where others are.
+	// WorkloadAffinity places workloads relative to others.
 	WorkloadAffinity *WorkloadAffinity `json:"workloadAffinity,omitempty"`
 }
 
-// ClusterAffinity selects clusters; all its parts must hold, Exclude first.
+// ClusterAffinity selects clusters. All its parts must match; Exclude wins.
 type ClusterAffinity struct {
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 	FieldSelector *FieldSelector        `json:"fieldSelector,omitempty"`
@@ -104,7 +104,7 @@ type FieldSelector struct {
 type ClusterAffinityTerm struct {
 	AffinityName    string `json:"affinityName"`
 	ClusterAffinity `json:",inline"`
-	// OverflowAffinities take what the group cannot hold.
+	// OverflowAffinities take what does not fit into the group.
 	OverflowAffinities []OverflowAffinity `json:"overflowAffinities,omitempty"`
 }
 
@@ -114,8 +114,8 @@ type OverflowAffinity struct {
 	ClusterAffinity `json:",inline"`
 }
 
-// SpreadConstraint bounds the number of groups (clusters, regions, zones,
-// providers) that are chosen. MaxGroups 0 or absent means no upper limit.
+// SpreadConstraint limits the number of chosen groups (clusters, regions,
+// zones, providers). MaxGroups 0 or absent means no upper limit.
 type SpreadConstraint struct {
 	SpreadByField SpreadFieldValue `json:"spreadByField,omitempty"`
 	SpreadByLabel string           `json:"spreadByLabel,omitempty"`
@@ -134,7 +134,7 @@ const (
 	SpreadByProvider SpreadFieldValue = "provider"
 )
 
-// ReplicaSchedulingStrategy says how replicas are shared between clusters.
+// ReplicaSchedulingStrategy is how replicas are divided among clusters.
 type ReplicaSchedulingStrategy struct {
 	// ReplicaSchedulingType: absent in a present block means Divided.
 	ReplicaSchedulingType ReplicaSchedulingType `json:"replicaSchedulingType,omitempty"`
@@ -168,8 +168,8 @@ type ClusterPreferences struct {
 	DynamicWeight DynamicWeightFactor `json:"dynamicWeight,omitempty"`
 }
 
-// StaticClusterWeight gives the matching clusters a weight of at least 1. A
-// cluster that several rules match takes the greatest.
+// StaticClusterWeight gives the matching clusters a weight of at least 1. If
+// several rules match a cluster, the greatest weight counts.
 type StaticClusterWeight struct {
 	TargetCluster ClusterAffinity `json:"targetCluster"`
 	Weight        int64           `json:"weight"`
@@ -181,7 +181,7 @@ type DynamicWeightFactor string
 // DynamicWeightByAvailableReplicas weighs clusters by their free capacity.
 const DynamicWeightByAvailableReplicas DynamicWeightFactor = "AvailableReplicas"
 
-// WorkloadAffinity groups workloads by the value of a label of theirs.
+// WorkloadAffinity groups workloads by the value of a label.
 type WorkloadAffinity struct {
 	Affinity     *WorkloadAffinityTerm `json:"affinity,omitempty"`
 	AntiAffinity *WorkloadAffinityTerm `json:"antiAffinity,omitempty"`
@@ -204,7 +204,7 @@ const (
 // ConflictResolution is Abort or Overwrite.
 type ConflictResolution string
 
-// What to do about an object in a member that is not ours.
+// What to do if a member has an object of that name that is not ours.
 const (
 	ConflictAbort     ConflictResolution = "Abort"
 	ConflictOverwrite ConflictResolution = "Overwrite"
@@ -216,26 +216,27 @@ type ActivationPreference string
 // LazyActivation delays a policy's changes until the template changes.
 const LazyActivation ActivationPreference = "Lazy"
 
-// Suspension holds dispatching. Dispatching true holds every cluster and may
-// not be combined with named clusters.
+// Suspension holds works. Dispatching true holds every cluster and cannot be
+// combined with named clusters.
 type Suspension struct {
 	Dispatching           *bool            `json:"dispatching,omitempty"`
 	DispatchingOnClusters *SuspendClusters `json:"dispatchingOnClusters,omitempty"`
 }
 
-// SuspendClusters names clusters; there are no selectors, so that a hold is
+// SuspendClusters names clusters. There are no selectors, so that a hold is
 // always readable.
 type SuspendClusters struct {
 	ClusterNames []string `json:"clusterNames,omitempty"`
 }
 
-// FailoverBehavior says how an application or a cluster failure is answered.
+// FailoverBehavior is how to react to the failure of an application or a
+// cluster.
 type FailoverBehavior struct {
 	Application *ApplicationFailoverBehavior `json:"application,omitempty"`
 	Cluster     *ClusterFailoverBehavior     `json:"cluster,omitempty"`
 }
 
-// ApplicationFailoverBehavior is about one unhealthy application.
+// ApplicationFailoverBehavior applies to a single unhealthy application.
 type ApplicationFailoverBehavior struct {
 	DecisionConditions DecisionConditions `json:"decisionConditions"`
 	PurgeMode          PurgeMode          `json:"purgeMode,omitempty"`
@@ -243,18 +244,18 @@ type ApplicationFailoverBehavior struct {
 	StatePreservation  *StatePreservation `json:"statePreservation,omitempty"`
 }
 
-// DecisionConditions say when a failover begins.
+// DecisionConditions are when a failover starts.
 type DecisionConditions struct {
 	TolerationSeconds *int32 `json:"tolerationSeconds,omitempty"`
 }
 
-// ClusterFailoverBehavior is about a failed cluster.
+// ClusterFailoverBehavior applies to a failed cluster.
 type ClusterFailoverBehavior struct {
 	PurgeMode         PurgeMode          `json:"purgeMode,omitempty"`
 	StatePreservation *StatePreservation `json:"statePreservation,omitempty"`
 }
 
-// PurgeMode says when the old copy goes.
+// PurgeMode is when the old copy is removed.
 type PurgeMode string
 
 // The purge modes.

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupVersion is what a document of this package says in apiVersion.
+// GroupVersion is the apiVersion of documents of this package.
 var GroupVersion = schema.GroupVersion{Group: "work.karmada.io", Version: "v1alpha1"}
 
 // KindWork is the kind of this package.
@@ -21,7 +21,7 @@ const KindWork = "Work"
 // WorkDispatching is the condition type that a suspension turns False.
 const WorkDispatching = "Dispatching"
 
-// Work is one object for one cluster, in namespace karmada-es-CLUSTER.
+// Work is one object for one cluster, in the namespace karmada-es-CLUSTER.
 type Work struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -30,14 +30,14 @@ type Work struct {
 	Status WorkStatus `json:"status,omitempty"`
 }
 
-// WorkSpec carries exactly one manifest.
+// WorkSpec contains exactly one manifest.
 type WorkSpec struct {
 	Workload                    WorkloadTemplate `json:"workload"`
 	SuspendDispatching          *bool            `json:"suspendDispatching,omitempty"`
 	PreserveResourcesOnDeletion *bool            `json:"preserveResourcesOnDeletion,omitempty"`
 }
 
-// WorkloadTemplate holds the manifest.
+// WorkloadTemplate contains the manifest.
 type WorkloadTemplate struct {
 	Manifests []Manifest `json:"manifests,omitempty"`
 }
@@ -47,12 +47,12 @@ type Manifest struct {
 	runtime.RawExtension `json:",inline"`
 }
 
-// WorkStatus holds the conditions of a work.
+// WorkStatus contains the conditions of a work.
 type WorkStatus struct {
 	Conditions []Condition `json:"conditions,omitempty"`
 }
 
-// Condition has no times: the fold has no clock.
+// Condition has no times, because the fold has no clock.
 type Condition struct {
 	Type    string                 `json:"type"`
 	Status  metav1.ConditionStatus `json:"status"`

@@ -13,12 +13,12 @@ import (
 
 // Condition types of a binding.
 const (
-	// Scheduled says whether the last schedule found clusters.
+	// Scheduled reports whether the last schedule found clusters.
 	Scheduled = "Scheduled"
-	// Activated says whether the claiming policy is in effect, or waits.
+	// Activated reports whether the claiming policy is in effect, or waits.
 	Activated = "Activated"
-	// FullyApplied says whether every cluster acknowledges what was released
-	// to it.
+	// FullyApplied reports whether every cluster has acknowledged what was
+	// released to it.
 	FullyApplied = "FullyApplied"
 )
 
@@ -49,7 +49,7 @@ const (
 )
 
 // ResourceBinding is where one template goes. A cluster-scoped template has a
-// ClusterResourceBinding, which is the same type without a namespace.
+// ClusterResourceBinding, the same type without a namespace.
 type ResourceBinding struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -61,17 +61,17 @@ type ResourceBinding struct {
 // ResourceBindingSpec is the decision.
 type ResourceBindingSpec struct {
 	Resource ObjectReference `json:"resource"`
-	// PropagateDeps also sends what the template references.
+	// PropagateDeps also sends the objects that the template references.
 	PropagateDeps bool `json:"propagateDeps,omitempty"`
-	// ReplicaRequirements are what one replica asks of a cluster.
+	// ReplicaRequirements are what one replica needs.
 	ReplicaRequirements *ReplicaRequirements `json:"replicaRequirements,omitempty"`
-	// Replicas asked for in all, or per cluster when Duplicated.
+	// Replicas in total, or per cluster if Duplicated.
 	Replicas int32 `json:"replicas,omitempty"`
 	// Clusters are the targets, sorted by name.
 	Clusters []TargetCluster `json:"clusters,omitempty"`
-	// Placement that is active, which under Lazy may be an older one.
+	// Placement in effect, which may be an older one under Lazy.
 	Placement *policyv1alpha1.Placement `json:"placement,omitempty"`
-	// GracefulEvictionTasks are clusters that it is being taken from.
+	// GracefulEvictionTasks are the clusters that it is being evicted from.
 	GracefulEvictionTasks       []GracefulEvictionTask            `json:"gracefulEvictionTasks,omitempty"`
 	RequiredBy                  []BindingSnapshot                 `json:"requiredBy,omitempty"`
 	ConflictResolution          policyv1alpha1.ConflictResolution `json:"conflictResolution,omitempty"`
@@ -87,29 +87,30 @@ type ObjectReference struct {
 	Name       string `json:"name"`
 }
 
-// ReplicaRequirements are what one replica asks of a cluster.
+// ReplicaRequirements are what one replica needs.
 type ReplicaRequirements struct {
-	// NodeClaim is what it asks of its node.
+	// NodeClaim is what it requires of its node.
 	NodeClaim         *NodeClaim          `json:"nodeClaim,omitempty"`
 	ResourceRequest   corev1.ResourceList `json:"resourceRequest,omitempty"`
 	Namespace         string              `json:"namespace,omitempty"`
 	PriorityClassName string              `json:"priorityClassName,omitempty"`
 }
 
-// NodeClaim is what a pod's template says about nodes.
+// NodeClaim is what a pod template requires of nodes.
 type NodeClaim struct {
 	HardNodeAffinity *corev1.NodeSelector `json:"hardNodeAffinity,omitempty"`
 	NodeSelector     map[string]string    `json:"nodeSelector,omitempty"`
 	Tolerations      []corev1.Toleration  `json:"tolerations,omitempty"`
 }
 
-// TargetCluster is a cluster and its share; kinds without replicas have none.
+// TargetCluster is a cluster and its share; kinds without replicas have no
+// share.
 type TargetCluster struct {
 	Name     string `json:"name"`
 	Replicas int32  `json:"replicas,omitempty"`
 }
 
-// GracefulEvictionTask is a cluster that a binding is being taken from.
+// GracefulEvictionTask is a cluster that a binding is being evicted from.
 type GracefulEvictionTask struct {
 	FromCluster        string                   `json:"fromCluster"`
 	PurgeMode          policyv1alpha1.PurgeMode `json:"purgeMode,omitempty"`
@@ -133,25 +134,25 @@ type Suspension struct {
 	Scheduling                *bool `json:"scheduling,omitempty"`
 }
 
-// ResourceBindingStatus says how the decision went.
+// ResourceBindingStatus is the outcome of the decision.
 type ResourceBindingStatus struct {
 	Conditions []workv1alpha1.Condition `json:"conditions,omitempty"`
 	// SchedulerObservingAffinityName is the affinity group in use.
 	SchedulerObservingAffinityName string `json:"schedulerObservingAffinityName,omitempty"`
-	// AggregatedStatus is what each cluster was seen to have, sorted by name.
+	// AggregatedStatus is the observed status on each cluster, sorted by name.
 	AggregatedStatus []AggregatedStatusItem `json:"aggregatedStatus,omitempty"`
 }
 
-// AggregatedStatusItem is what one cluster was seen to have.
+// AggregatedStatusItem is the observed status on one cluster.
 type AggregatedStatusItem struct {
 	ClusterName string                `json:"clusterName"`
 	Status      *runtime.RawExtension `json:"status,omitempty"`
-	// Applied is whether the cluster acknowledges what was released to it.
+	// Applied reports whether the cluster has acknowledged what was released to it.
 	Applied        bool           `json:"applied,omitempty"`
 	AppliedMessage string         `json:"appliedMessage,omitempty"`
 	Health         ResourceHealth `json:"health,omitempty"`
 }
 
-// ResourceHealth is how an object does on a cluster: Healthy, Unhealthy or
+// ResourceHealth is the health of an object on a cluster: Healthy, Unhealthy or
 // Unknown.
 type ResourceHealth string

@@ -8,7 +8,7 @@ package v1alpha2
 
 import "k8s.io/apimachinery/pkg/runtime/schema"
 
-// GroupVersion is what a document of this package says in apiVersion.
+// GroupVersion is the apiVersion of documents of this package.
 var GroupVersion = schema.GroupVersion{Group: "work.karmada.io", Version: "v1alpha2"}
 
 // The kinds of this package.

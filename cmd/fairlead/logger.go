@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"github.com/go-logr/logr"
+	"go.uber.org/zap/zapcore"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+)
+
+// newLogger logs as Flux's controllers do, as json or for the console.
+func newLogger(encoding string) logr.Logger {
+	style := func(c *zapcore.EncoderConfig) {
+		c.EncodeTime = zapcore.ISO8601TimeEncoder
+		c.EncodeLevel = zapcore.LowercaseLevelEncoder
+		if encoding == "console" {
+			c.EncodeLevel = zapcore.CapitalLevelEncoder
+		}
+	}
+	encoder := zap.JSONEncoder(style)
+	if encoding == "console" {
+		encoder = zap.ConsoleEncoder(style)
+	}
+	return zap.New(encoder, zap.Level(zapcore.InfoLevel), zap.StacktraceLevel(zapcore.PanicLevel))
+}

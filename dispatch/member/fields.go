@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package member
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+)
+
+// Fields is a digest of which fields of an object are ours, as its server has
+// it: whoever changes one of them takes it from us, and whoever changes others
+// does not touch it. So a hand edit shows in the metadata alone, and a status
+// that is written every second does not. The zero Fields is not known.
+//
+// The last bit says whether spec.replicas is among them, which is left out of
+// the rest: an autoscaler may have it.
+type Fields uint64
+
+const OwnsReplicas Fields = 1
+
+// Same reports whether the same fields are ours; retained leaves the replicas out.
+func (f Fields) Same(g Fields, retained bool) bool {
+	if retained {
+		return f|OwnsReplicas == g|OwnsReplicas
+	}
+	return f == g
+}
+
+// Owns reports whether every field of a manifest is among those of an entry of
+// managedFields. The entry itself tells how lists are merged: one that is
+// empty stands for all below it. It is asked where nothing is known of what
+// was ours, so that it costs rendering the manifest.
+func Owns(fields json.RawMessage, manifest map[string]any, retained bool) bool {
+	var set map[string]any
+	if json.Unmarshal(fields, &set) != nil {
+		return false
+	}
+	for key, value := range manifest {
+		switch key {
+		case "apiVersion", "kind":
+			continue
+		case "metadata":
+			meta, _ := value.(map[string]any)
+			value = map[string]any{"labels": meta["labels"], "annotations": meta["annotations"]}
+		case "spec":
+			if spec, ok := value.(map[string]any); ok && retained && spec["replicas"] != nil {
+				spec = maps.Clone(spec)
+				delete(spec, "replicas")
+				value = spec
+			}
+		}
+		if !ownsBelow(set["f:"+key], value) {
+			return false
+		}
+	}
+	return true
+}
+
+func ownsBelow(set, value any) bool {
+	if value == nil {
+		return true // nothing is set
+	}
+	fields, ok := set.(map[string]any)
+	if !ok {
+		return isEmpty(value)
+	}
+	if len(fields) == 0 {
+		return true // all of it, as one
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		for key, child := range value {
+			if !ownsBelow(fields["f:"+key], child) {
+				return false
+			}
+		}
+	case []any:
+		for _, item := range value {
+			if !ownsBelow(ownedItem(fields, item), item) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// isEmpty is of values that a server may leave out.
+func isEmpty(value any) bool {
+	switch value := value.(type) {
+	case map[string]any:
+		for _, child := range value {
+			if !isEmpty(child) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		return len(value) == 0
+	}
+	return value == nil
+}
+
+// ownedItem is what a set says of an item of a list: by its keys, or by its
+// value; nil when it has none.
+func ownedItem(fields map[string]any, item any) any {
+	object, ok := item.(map[string]any)
+	if !ok {
+		raw, err := json.Marshal(item)
+		if err != nil {
+			return nil
+		}
+		return fields["v:"+string(raw)]
+	}
+	for key, set := range fields {
+		text, ok := strings.CutPrefix(key, "k:")
+		var keys map[string]any
+		if ok && json.Unmarshal([]byte(text), &keys) == nil && hasKeys(object, keys) {
+			return set
+		}
+	}
+	return nil
+}
+
+// hasKeys reports whether an item has these keys; one that it leaves out is the
+// server's default.
+func hasKeys(item, keys map[string]any) bool {
+	for key, want := range keys {
+		if have, ok := item[key]; ok && fmt.Sprint(have) != fmt.Sprint(want) {
+			return false
+		}
+	}
+	return true
+}

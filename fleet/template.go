@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fairlead/fairlead/object"
+	"github.com/fairlead/fairlead/ordered"
+)
+
+// NewTemplate makes a template of a decoded document and takes ownership of it:
+// the caller must not use obj afterwards. An object of a namespaced kind
+// without a namespace is in "default" (fold rule 8).
+func NewTemplate(obj map[string]any, scope object.Scope, origin Origin, unit string) (*Template, []Problem) {
+	c := &check{origin: origin}
+	u := &unstructured.Unstructured{Object: obj}
+	gv, err := schema.ParseGroupVersion(u.GetAPIVersion())
+	if err != nil {
+		c.at("apiVersion", "apiVersion: %v", err)
+	}
+
+	for _, f := range []struct{ name, value string }{
+		{"apiVersion", u.GetAPIVersion()}, {"kind", u.GetKind()}, {"metadata.name", u.GetName()},
+	} {
+		if f.value == "" {
+			c.at(f.name, "%s is required", f.name)
+		}
+	}
+
+	if len(c.problems) > 0 {
+		return nil, c.problems
+	}
+
+	namespaced, known := scope(gv.Group, u.GetKind())
+	switch {
+	case known && !namespaced && u.GetNamespace() != "":
+		unstructured.RemoveNestedField(obj, "metadata", "namespace")
+	case known && namespaced && u.GetNamespace() == "":
+		u.SetNamespace(metav1.NamespaceDefault)
+	}
+
+	id := object.ID{Group: gv.Group, Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName()}
+	object.StripServerFields(obj)
+	setDefaults(id.GroupKind(), obj)
+	return &Template{
+		ID:         id,
+		APIVersion: u.GetAPIVersion(),
+		Labels:     u.GetLabels(),
+		Object:     obj,
+		Digest:     object.DigestJSON(obj),
+		Update:     object.DigestJSON(withoutBookkeeping(obj)),
+		Origin:     origin,
+		Unit:       unit,
+		Demand:     newDemand(id, obj),
+	}, nil
+}
+
+// templates is the kind of everything that is sent to clusters. Its documents
+// are not decoded into a type, and need the scope of their kind: NewTemplate
+// reads them.
+type templates struct{}
+
+var templateKind = &kind[*Template]{held: templates{}}
+
+// Document returns the template as a document.
+func (t *Template) Document() Document { return Document{templateKind, t} }
+
+func (templates) ID(t *Template) object.ID  { return t.ID }
+func (templates) Key(t *Template) string    { return t.Key() }
+func (templates) Origin(t *Template) Origin { return t.Origin }
+
+// Equal does not compare the objects: the digest covers them.
+func (templates) Equal(a, b *Template) bool {
+	return a == b || a.Digest == b.Digest && a.ID == b.ID && a.Origin == b.Origin && a.Unit == b.Unit
+}
+
+// Same implements told.
+func (templates) Same(a, b *Template) bool { return a.Digest == b.Digest }
+
+func (templates) Load(s *Snapshot) ordered.Map[*Template]       { return s.Templates }
+func (templates) Store(s *Snapshot, all ordered.Map[*Template]) { s.Templates = all }
+
+// setDefaults sets the defaults of Karmada's API server that later rules rely
+// on (decision 25).
+func setDefaults(gk schema.GroupKind, object map[string]any) {
+	spec, ok := object["spec"].(map[string]any)
+	if !ok {
+		return
+	}
+
+	switch gk {
+	case deployment, replicaSet, statefulSet:
+		if spec["replicas"] == nil {
+			spec["replicas"] = int64(1)
+		}
+	case Job:
+		if spec["parallelism"] == nil && spec["completions"] == nil {
+			spec["completions"] = int64(1)
+		}
+		if spec["parallelism"] == nil {
+			spec["parallelism"] = int64(1)
+		}
+	}
+}
+
+// withoutBookkeeping is obj as decision 1 compares it: a change of Karmada's or
+// our own labels and annotations is not an update of a template.
+func withoutBookkeeping(obj map[string]any) map[string]any {
+	meta, ok := obj["metadata"].(map[string]any)
+	if !ok {
+		return obj
+	}
+
+	meta, obj = maps.Clone(meta), maps.Clone(obj)
+	obj["metadata"] = meta
+
+	for _, field := range []string{"labels", "annotations"} {
+		object.RemoveKeys(obj, field, object.IsBookkeeping)
+	}
+
+	return obj
+}

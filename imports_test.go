@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fairlead_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/fairlead/fairlead/"
+
+// Imports point one way. The first row that a package is in, or below, says what
+// of ours it may import: those packages and what is below them. A trailing = means
+// that package alone.
+var imports = []struct{ pkg, ours string }{
+	// What the fold is made of.
+	{"object", ""},
+	{"ordered", ""},
+	{"api", "api"},
+	{"schedule", "api"},
+	{"interpret", "api"},
+	{"fleet", "api object ordered schedule interpret"},
+	{"render", "api object ordered fleet render"},
+	{"propagate/oracle", ""}, // a second account of the rules knows nothing of the first
+	{"propagate", "api object ordered schedule interpret fleet propagate"},
+	{"source", "source"},
+
+	// Members. None of them knows what is decided, or why.
+	{"dispatch/member", "object dispatch/member"},
+	{"dispatch/push", "object dispatch/member dispatch/push"},
+	{"dispatch/pull", "object dispatch/member dispatch/pull"},
+	{"dispatch/embedded", "object dispatch/embedded"},
+	{"dispatch/dispatchtest", "object dispatch"},
+	{"dispatch", "object dispatch= dispatch/member"},
+	{"testenv", "testenv"},
+
+	// Looks and edits.
+	{"look/history", "api object ordered fleet render propagate source look/history"},
+	{"look/status", "api object ordered interpret fleet propagate source dispatch/member dispatch/push look/history look/status"},
+	{"look/report", "api object ordered schedule fleet propagate source eventlog look/history look/status look/report"},
+	{"change/yamledit", "api change/yamledit"},
+	{"change", "api object ordered fleet propagate source look/history look/report change"},
+
+	// The loop.
+	{"eventlog", "object"},
+	{"reconcile/checkpoint", "object ordered fleet render propagate dispatch= dispatch/member look/history reconcile/checkpoint"},
+	{"reconcile", "api object ordered interpret fleet propagate source dispatch look/history eventlog reconcile"},
+
+	// Doors.
+	{"examples", "examples"},
+	{"cmd", "api object ordered schedule interpret fleet render propagate source dispatch look change eventlog reconcile testenv examples cmd"},
+}
+
+// homes are where each big library may be imported: one package owns it, and
+// hides what is odd about it.
+var homes = map[string]string{
+	"github.com/go-git":              "source",
+	"sigs.k8s.io/kustomize":          "render",
+	"github.com/yuin/gopher-lua":     "interpret",
+	"k8s.io/client-go":               "dispatch/push dispatch/embedded dispatch/dispatchtest testenv",
+	"sigs.k8s.io/controller-runtime": "testenv cmd",
+	"go.etcd.io/bbolt":               "reconcile/checkpoint",
+	"github.com/spf13/cobra":         "cmd",
+	"k8s.io/cli-runtime":             "cmd",
+	"github.com/fluxcd/pkg/runtime":  "cmd",
+	"github.com/KimMachineGun":       "cmd",
+	"github.com/evanphx/json-patch":  "propagate/override interpret source",
+	"go.yaml.in/yaml/v3":             "change/yamledit render",
+}
+
+// pure packages take values and return values.
+var pure = strings.Fields("object ordered schedule interpret fleet propagate change/yamledit look/report")
+
+// impure are what they must not reach for.
+var impure = []string{
+	"context", "log", "log/slog", "math/rand", "math/rand/v2", "net", "net/http", "os", "os/exec", "syscall", "time",
+	"k8s.io/client-go", "k8s.io/klog", "sigs.k8s.io/controller-runtime",
+}
+
+// excused are what one of them needs all the same: the interpreter counts the
+// instructions of a script through the context that the Lua engine asks before
+// each of them, because a deadline would make the fold hang on the clock. A report
+// is given the time, and writes durations.
+var excused = map[string][]string{
+	"interpret":   {"context"},
+	"look/report": {"time"},
+}
+
+func TestImportRule(t *testing.T) {
+	for _, p := range packages(t) {
+		at := strings.TrimPrefix(p.ImportPath, module)
+		if at+"/" == module {
+			continue // these tests
+		}
+		row := slices.IndexFunc(imports, func(r struct{ pkg, ours string }) bool { return within(at, r.pkg) })
+		if row < 0 {
+			t.Errorf("%s has no row: say what it may import", at)
+			continue
+		}
+
+		for _, imported := range p.Imports {
+			if name, ours := strings.CutPrefix(imported, module); ours {
+				if !allows(imports[row].ours, name) {
+					t.Errorf("%s imports %s: imports point one way", at, name)
+				}
+				continue
+			}
+			for library, home := range homes {
+				if within(imported, library) && !allows(home, at) {
+					t.Errorf("%s imports %s, which is at home in %s", at, imported, home)
+				}
+			}
+			if slices.ContainsFunc(pure, func(pkg string) bool { return within(at, pkg) }) && isImpure(imported) && !slices.Contains(excused[at], imported) {
+				t.Errorf("%s imports %s: it takes values and returns values", at, imported)
+			}
+		}
+	}
+}
+
+// The fold alone must not be able to reach a member, nor dispatch the fold or a
+// script, whatever is between them.
+func TestWhatNeverMeets(t *testing.T) {
+	for pkg, never := range map[string]string{
+		"dispatch":      "propagate fleet interpret github.com/yuin/gopher-lua github.com/go-git sigs.k8s.io/kustomize",
+		"dispatch/push": "propagate fleet interpret github.com/yuin/gopher-lua github.com/go-git sigs.k8s.io/kustomize",
+		"dispatch/pull": "propagate fleet interpret github.com/yuin/gopher-lua github.com/go-git sigs.k8s.io/kustomize k8s.io/client-go",
+		"propagate":     "dispatch source render k8s.io/client-go github.com/go-git sigs.k8s.io/kustomize",
+	} {
+		out, err := exec.Command("go", "list", "-deps", module+pkg).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for dep := range strings.FieldsSeq(string(out)) {
+			for unwanted := range strings.FieldsSeq(never) {
+				if within(dep, unwanted) || within(strings.TrimPrefix(dep, module), unwanted) {
+					t.Errorf("%s links %s", pkg, dep)
+				}
+			}
+		}
+	}
+}
+
+func isImpure(imported string) bool {
+	return slices.ContainsFunc(impure, func(i string) bool {
+		return imported == i || strings.Contains(i, ".") && within(imported, i)
+	})
+}
+
+// allows reports whether a list of packages has one, or one above it.
+func allows(list, pkg string) bool {
+	for allowed := range strings.FieldsSeq(list) {
+		alone, only := strings.CutSuffix(allowed, "=")
+		if only && pkg == alone || !only && within(pkg, allowed) {
+			return true
+		}
+	}
+	return false
+}
+
+func within(pkg, root string) bool { return pkg == root || strings.HasPrefix(pkg, root+"/") }
+
+type goPackage struct {
+	ImportPath string
+	Imports    []string
+}
+
+func packages(t *testing.T) []goPackage {
+	t.Helper()
+	lookAtSources(t)
+	out, err := exec.Command("go", "list", "-e", "-json=ImportPath,Imports", module+"...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	var all []goPackage
+	dec := json.NewDecoder(strings.NewReader(string(out)))
+	for {
+		var p goPackage
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	if len(all) < 20 {
+		t.Fatalf("go list found %d packages", len(all))
+	}
+	return all
+}
+
+// lookAtSources has the test cache see what go list reads in a process of its own:
+// without it a result from before an import was added would be taken for today's.
+func lookAtSources(t *testing.T) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" {
+			return err
+		}
+		_, err = os.Stat(path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

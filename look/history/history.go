@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+
+	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/render"
+	"github.com/fairlead/fairlead/source"
+)
+
+// TrailerBegin marks the commit that the fold begins at (fold rule 1).
+const TrailerBegin = "Fairlead-Begin"
+
+// History folds the commits of a repository, for the fleet in one directory.
+type History struct {
+	repo     *source.Repo
+	path     string
+	renderer *render.Renderer
+
+	// Gates are feature gates that override the fleet's own.
+	Gates map[string]bool
+	// Renders counts the units that were rendered.
+	Renders int
+
+	accepted reading // of the last state's accepted commit
+	last     reading // the last one, on top of accepted
+}
+
+// reading is the result of rendering one tree.
+type reading struct {
+	tree     *source.Tree // nil before the first
+	build    *render.Build
+	snapshot *fleet.Snapshot // the build's, with History.Gates
+	problems []fleet.Problem
+	on       *render.Build // that it was read on top of
+}
+
+// New returns the history of the fleet at path in repo; "." is the root.
+func New(repo *source.Repo, path string) *History {
+	return &History{repo: repo, path: path, renderer: render.New()}
+}
+
+// Commits lists the commits to fold up to head, oldest first: those after
+// since, or without one from the oldest that carries the trailer
+// Fairlead-Begin: true, else from the root.
+func (h *History) Commits(since, head string) ([]*source.Commit, error) {
+	commits, err := h.repo.History(since, head)
+	if err != nil || since != "" {
+		return commits, err
+	}
+	begin := slices.IndexFunc(commits, begins)
+	return commits[max(begin, 0):], nil
+}
+
+// Begins reports whether one of the commits has the trailer that begins the fold.
+func Begins(commits []*source.Commit) bool { return slices.ContainsFunc(commits, begins) }
+
+func begins(c *source.Commit) bool {
+	return slices.Contains(c.Trailers, source.Trailer{Key: TrailerBegin, Value: "true"})
+}
+
+// Fold folds commits onto state, and calls each, if it is not nil, after every
+// step. An error of each ends the fold.
+func (h *History) Fold(state propagate.State, commits []*source.Commit, each func(*source.Commit, propagate.State) error) (propagate.State, error) {
+	for _, c := range commits {
+		in, err := h.Read(c, &state)
+		if err != nil {
+			return state, err
+		}
+		state = propagate.Step(state, in)
+		if each == nil {
+			continue
+		}
+		if err := each(c, state); err != nil {
+			return state, err
+		}
+	}
+
+	return state, nil
+}
+
+// At folds the whole history up to head.
+func (h *History) At(head string) (propagate.State, error) {
+	commits, err := h.Commits("", head)
+	if err != nil {
+		return propagate.State{}, err
+	}
+	return h.Fold(propagate.State{}, commits, nil)
+}
+
+// Read reads a commit as the input of a step on top of a state. Problems of the
+// commit's content are in the result, because every reader finds them; an error is
+// a problem of this machine and says nothing about the commit.
+//
+// If fairlead.yaml has FreezeUnit, the result depends on the last accepted commit
+// (fold rule 3): on that of the state, whatever was read, or awaited confirmation,
+// since.
+func (h *History) Read(c *source.Commit, on *propagate.State) (propagate.Commit, error) {
+	in := propagate.Commit{Hash: c.Hash, Trailers: Convert(c.Trailers)}
+	tree, err := c.Tree(h.path)
+	if errors.Is(err, source.ErrNoPath) {
+		in.Problems = []fleet.Problem{{Message: err.Error()}}
+		return in, nil
+	}
+	if err != nil {
+		return in, err
+	}
+	base, err := h.base(on)
+	if err != nil {
+		return in, err
+	}
+
+	if !h.last.of(tree) || h.last.on != base.build {
+		if h.last, err = h.read(tree, base); err != nil {
+			return in, fmt.Errorf("commit %s: %w", source.Short(c.Hash), err)
+		}
+	}
+	in.Snapshot, in.Problems = h.last.snapshot, h.last.problems
+	return in, nil
+}
+
+// Edited is Read of a commit with some files replaced or added, by their paths in
+// the fleet's directory.
+func (h *History) Edited(c *source.Commit, on *propagate.State, files map[string][]byte) (propagate.Commit, error) {
+	in, err := h.Read(c, on)
+	if err != nil || in.Snapshot == nil || len(files) == 0 {
+		return in, err
+	}
+	base, err := h.base(on)
+	if err != nil {
+		return in, err
+	}
+	r, err := h.render(h.last.tree, files, base)
+	if err != nil {
+		return in, fmt.Errorf("edit of %s: %w", source.Short(c.Hash), err)
+	}
+
+	in.Snapshot, in.Problems = r.snapshot, r.problems
+	return in, nil
+}
+
+func (r *reading) of(tree *source.Tree) bool { return r.tree != nil && r.tree.Hash() == tree.Hash() }
+
+// base returns the reading of a state's accepted commit. That is the last reading
+// if the last commit was accepted.
+func (h *History) base(on *propagate.State) (reading, error) {
+	switch on.Snapshot {
+	case nil:
+		return reading{}, nil
+	case h.last.snapshot:
+		h.accepted = h.last
+	case h.accepted.snapshot:
+	default:
+		r, err := h.restore(on.Accepted, on.Frozen)
+		if err != nil {
+			return r, err
+		}
+		r.snapshot = on.Snapshot
+		h.accepted = r
+	}
+
+	return h.accepted, nil
+}
+
+// read reads a tree on top of an accepted one.
+func (h *History) read(tree *source.Tree, base reading) (reading, error) {
+	if base.of(tree) {
+		base.on = base.build
+		return base, nil
+	}
+	return h.render(tree, nil, base)
+}
+
+// render renders a tree, with edits, on top of an accepted one, so that only
+// what differs is rendered.
+func (h *History) render(tree *source.Tree, edits map[string][]byte, base reading) (reading, error) {
+	r := reading{tree: tree, on: base.build}
+	var err error
+	r.build, err = h.build(tree, edits, base)
+	var problems render.Problems
+	switch {
+	case tree.Err() != nil:
+		// The tree could not be read, so the result of rendering is void.
+		return reading{}, tree.Err()
+	case errors.As(err, &problems):
+		r.problems = problems
+	case err != nil:
+		return reading{}, err
+	default:
+		r.snapshot = r.build.Snapshot.WithGates(h.Gates)
+		h.Renders += r.build.Renders
+	}
+
+	return r, nil
+}
+
+func (h *History) build(tree *source.Tree, edits map[string][]byte, base reading) (*render.Build, error) {
+	fsys := tree.With(edits)
+	if base.build == nil {
+		return h.renderer.Render(fsys)
+	}
+	changed, err := source.Changed(base.tree, tree)
+	if err != nil {
+		return nil, err
+	}
+	return h.renderer.Next(base.build, fsys, slices.AppendSeq(changed, maps.Keys(edits)))
+}
+
+// Accepted reads an accepted commit, with the units that were frozen then (see
+// propagate.State), so that the next commit is read on top of it.
+func (h *History) Accepted(hash string, frozen map[string]string) (*fleet.Snapshot, error) {
+	r, err := h.restore(hash, frozen)
+	if err != nil {
+		return nil, err
+	}
+	h.accepted = r
+	return r.snapshot, nil
+}
+
+func (h *History) restore(hash string, frozen map[string]string) (reading, error) {
+	trees := map[string]*source.Tree{}
+	tree := func(hash string) (*source.Tree, error) {
+		if trees[hash] == nil {
+			c, err := h.repo.Commit(hash)
+			if err != nil {
+				return nil, err
+			}
+			if trees[hash], err = c.Tree(h.path); err != nil {
+				return nil, err
+			}
+		}
+		return trees[hash], nil
+	}
+	earlier := map[string]fs.FS{}
+	for name, commit := range frozen {
+		if commit == "" {
+			continue // the unit never had content
+		}
+		t, err := tree(commit)
+		if err != nil {
+			return reading{}, err
+		}
+		earlier[name] = t
+	}
+
+	t, err := tree(hash)
+	if err != nil {
+		return reading{}, err
+	}
+
+	build, err := h.renderer.Restore(t, earlier)
+	for _, t := range trees {
+		if t.Err() != nil {
+			err = t.Err()
+		}
+	}
+
+	if err != nil {
+		return reading{}, fmt.Errorf("commit %s can no longer be rendered: %w", source.Short(hash), err)
+	}
+
+	h.Renders += build.Renders
+	return reading{tree: t, build: build, snapshot: build.Snapshot.WithGates(h.Gates)}, nil
+}
+
+// Snapshot reads an earlier accepted commit, without a fold. Units that were frozen
+// then are not in it.
+func (h *History) Snapshot(hash string) (*fleet.Snapshot, error) {
+	c, err := h.repo.Commit(hash)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := c.Tree(h.path)
+	if err != nil {
+		return nil, err
+	}
+
+	r, err := h.read(tree, h.accepted)
+	if err == nil && (r.problems != nil || r.build.Frozen()) {
+		// On top of a later commit broken units would keep what they have there.
+		r, err = h.read(tree, reading{})
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("commit %s: %w", source.Short(hash), err)
+	case r.problems != nil:
+		return nil, fmt.Errorf("commit %s can no longer be rendered: %w", source.Short(hash), r.problems[0])
+	}
+
+	return r.snapshot, nil
+}
+
+// Convert returns a commit's trailers as the fold takes them.
+func Convert(trailers []source.Trailer) []propagate.Trailer {
+	converted := make([]propagate.Trailer, len(trailers))
+	for i, t := range trailers {
+		converted[i] = propagate.Trailer(t)
+	}
+	return converted
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import (
+	"slices"
+	"time"
+
+	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/source"
+)
+
+// States folds the states of a fleet at any of its revisions.
+type States struct {
+	Repo    *source.Repo
+	History *History
+	Since   string // the commit at which the fold begins; "" is the usual one
+	Cache   *Cache // nil without one
+}
+
+// Resolve returns the commit of a revision; "" is the default branch.
+func (l *States) Resolve(rev string) (string, error) {
+	if rev == "" {
+		branch, err := l.Repo.DefaultBranch()
+		if err != nil {
+			return "", err
+		}
+		rev = branch
+	}
+	return l.Repo.Resolve(rev)
+}
+
+// WorthKeeping is how long a fold must take for its state to be cached. Tests set it
+// to 0.
+var WorthKeeping = 200 * time.Millisecond
+
+// At folds the history up to a commit, from the nearest one in the cache.
+func (l *States) At(head string) (propagate.State, error) {
+	began := time.Now()
+	from := l.kept(head)
+	if from.Commit == head {
+		return from.State, nil
+	}
+
+	commits, err := l.Commits(from.Commit, head)
+	if err == nil && !from.Begun && from.Commit != "" && l.Since == "" && Begins(commits) {
+		from = Folded{} // the fold begins after the cached state
+		commits, err = l.Commits("", head)
+	}
+	if err != nil {
+		return propagate.State{}, err
+	}
+
+	folded, kept := 0, began
+	from.State, err = l.History.Fold(from.State, commits, func(c *source.Commit, next propagate.State) error {
+		folded++
+		// States on the way serve earlier revisions, such as the base of a plan.
+		if now := time.Now(); now.Sub(kept) >= keepEvery && l.Cache != nil {
+			l.Cache.Keep(&Folded{State: next, Begun: from.Begun || Begins(commits[:folded])})
+			kept = now
+		}
+		return nil
+	})
+	if err != nil {
+		return from.State, err
+	}
+
+	if l.Cache != nil && from.Commit == head && time.Since(began) >= WorthKeeping {
+		l.Cache.Keep(&Folded{State: from.State, Begun: from.Begun || Begins(commits)})
+	}
+
+	return from.State, nil
+}
+
+// keepEvery is the time between two states that are cached on the way.
+const keepEvery = 2 * time.Second
+
+// kept returns the cached state nearest to head; zero if there is none.
+func (l *States) kept(head string) Folded {
+	if l.Cache == nil {
+		return Folded{}
+	}
+	commit, err := l.Repo.Nearest(head, l.Cache.Has)
+	if err != nil || commit == "" {
+		return Folded{}
+	}
+
+	f, _ := l.Cache.Load(commit, l.History)
+	return f
+}
+
+// Commits lists the commits to fold up to head: those after a commit, or from the
+// beginning of the fold if after is "".
+func (l *States) Commits(after, head string) ([]*source.Commit, error) {
+	if l.Since == "" || after != "" {
+		return l.History.Commits(after, head)
+	}
+	first, err := l.Repo.Commit(l.Since)
+	if err != nil {
+		return nil, err
+	}
+	rest, err := l.Repo.History(l.Since, head)
+	if err != nil {
+		return nil, err
+	}
+
+	return slices.Insert(rest, 0, first), nil
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	clusterv1alpha1 "github.com/fairlead/fairlead/api/cluster/v1alpha1"
+	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/object"
+	"github.com/fairlead/fairlead/ordered"
+	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/source"
+)
+
+// Timeline records what a walk of the history shows and the state at its end does
+// not: which commit changed a document last, and what happened to objects.
+type Timeline struct {
+	Asked   object.Reference // the objects to record; zero is all
+	Commits map[string]*source.Commit
+	Edited  map[object.ID]string // the commit that last changed a document
+	Kinds   object.KindNames
+	Objects map[object.ID]*ObjectTimeline // that Asked matches
+	// Changes are those of the last commit, to Objects, or to all if Asked is zero.
+	Changes []propagate.Change
+}
+
+// NewTimeline returns a timeline of all objects, before the first commit.
+func NewTimeline() *Timeline {
+	return &Timeline{Commits: map[string]*source.Commit{}, Edited: map[object.ID]string{}, Kinds: object.KindNames{}, Objects: map[object.ID]*ObjectTimeline{}}
+}
+
+// ObjectTimeline is what happened to one object.
+type ObjectTimeline struct {
+	Entries []Entry // oldest first
+	// Waiting are the commits whose content is held back from a cluster, oldest
+	// first, and Held is the commit since which the cluster is held.
+	Waiting map[string][]string
+	Held    map[string]string
+}
+
+// Entry is what one commit did to an object.
+type Entry struct {
+	Commit   *source.Commit
+	Happened []propagate.Change
+	// Released are the commits that were held until then, by cluster.
+	Released map[string][]string
+}
+
+// Follow walks the history up to head, and returns the timeline of the objects that
+// asked matches, and the state at head.
+func (l *States) Follow(head string, asked object.Reference) (*Timeline, propagate.State, error) {
+	t := NewTimeline()
+	t.Asked = asked
+	commits, err := l.Commits("", head)
+	if err != nil {
+		return nil, propagate.State{}, err
+	}
+
+	before := propagate.State{}
+	state, err := l.History.Fold(before, commits, func(c *source.Commit, after propagate.State) error {
+		t.Step(c, &before, &after)
+		before = after
+		return nil
+	})
+	if state.Snapshot == nil {
+		state.Snapshot = &fleet.Snapshot{}
+	}
+
+	return t, state, err
+}
+
+// Step records one commit, given the states before and after it.
+func (t *Timeline) Step(c *source.Commit, before, after *propagate.State) {
+	t.Commits[c.Hash] = c
+	if after.Snapshot != before.Snapshot {
+		t.documents(c, before.Snapshot, after.Snapshot)
+	}
+	t.Changes = t.happened(before, after)
+	for i := 0; i < len(t.Changes); {
+		j := i
+		for j < len(t.Changes) && t.Changes[j].Object == t.Changes[i].Object {
+			j++
+		}
+		t.object(t.Changes[i].Object).add(c, t.Changes[i:j])
+		i = j
+	}
+}
+
+func (t *Timeline) happened(before, after *propagate.State) []propagate.Change {
+	if t.Asked == (object.Reference{}) {
+		return propagate.Changes(before, after)
+	}
+	var all []propagate.Change
+	for _, id := range slices.SortedFunc(maps.Keys(t.Objects), byKey) {
+		all = append(all, propagate.ChangesOf(id, before, after)...)
+	}
+	return all
+}
+
+func (t *Timeline) object(id object.ID) *ObjectTimeline {
+	if t.Objects[id] == nil {
+		t.Objects[id] = &ObjectTimeline{Waiting: map[string][]string{}, Held: map[string]string{}}
+	}
+	return t.Objects[id]
+}
+
+func byKey(a, b object.ID) int { return cmp.Compare(a.Key(), b.Key()) }
+
+// documents records the documents that a commit edits, and the objects that it adds.
+func (t *Timeline) documents(c *source.Commit, before, after *fleet.Snapshot) {
+	for id := range fleet.Edited(before, after) {
+		t.Edited[id] = c.Hash
+	}
+
+	var was ordered.Map[*fleet.Template]
+	if before != nil {
+		was = before.Templates
+	}
+	for d := range ordered.Diff(was, after.Templates) {
+		if d.Has {
+			t.Kinds.Define(d.After.ID, d.After.Object)
+		}
+	}
+
+	for d := range ordered.Diff(was, after.Templates) {
+		if d.Has && t.Asked.Matches(d.After.ID, t.Kinds) {
+			t.object(d.After.ID)
+		}
+	}
+}
+
+func (o *ObjectTimeline) add(c *source.Commit, happened []propagate.Change) {
+	m := Entry{Commit: c, Happened: happened, Released: map[string][]string{}}
+	for _, h := range happened {
+		at := h.Cluster
+		switch {
+		case at == "":
+		case h.Type == propagate.ChangeHeld:
+			o.Waiting[at] = append(o.Waiting[at], c.Hash)
+			o.Held[at] = cmp.Or(o.Held[at], c.Hash)
+		case h.Type == propagate.ChangeSuspended, h.Type == propagate.ChangeEvicted:
+			o.Held[at] = cmp.Or(o.Held[at], c.Hash)
+		case h.Type == propagate.ChangeReverted:
+			delete(o.Waiting, at)
+		case h.Type == propagate.ChangeReleased:
+			m.Released[at] = o.Waiting[at]
+			fallthrough
+		case h.Type.Sends(), h.Type.Removes(), h.Type == propagate.ChangeResumed:
+			delete(o.Waiting, at)
+			delete(o.Held, at)
+		}
+	}
+
+	o.Entries = append(o.Entries, m)
+}
+
+// Found returns the one object that Asked matches. Objects in the fleet are preferred
+// to former ones. It is an error if there is none, or more than one.
+func (t *Timeline) Found(state *propagate.State) (object.ID, error) {
+	var present, past []object.ID
+	for _, id := range slices.SortedFunc(maps.Keys(t.Objects), byKey) {
+		past = append(past, id)
+		if state.Snapshot.Templates.At(id.Key()) != nil || state.Bindings.At(id.Key()) != nil {
+			present = append(present, id)
+		}
+	}
+
+	switch {
+	case len(present) > 0:
+		return t.Asked.One(present)
+	case len(past) > 0:
+		return t.Asked.One(past)
+	}
+
+	return object.ID{}, fmt.Errorf("%s is not a template of the fleet, and never was; 'fairlead get templates' lists them", t.Asked)
+}
+
+// CheckClusters returns an error for names of clusters that the fleet never had.
+func (t *Timeline) CheckClusters(names []string) error {
+	for _, name := range names {
+		if t.Edited[object.ID{Group: clusterv1alpha1.GroupVersion.Group, Kind: "Cluster", Name: name}] == "" {
+			return fmt.Errorf("-c: the fleet has no cluster %q, and had none", name)
+		}
+	}
+	return nil
+}

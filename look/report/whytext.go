@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	fleetv1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
+	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/source"
+)
+
+// Text prints the answer, the trace that leads to it, and the next steps. If named
+// is set, the clusters are printed in full, else as a table.
+func (r *Why) Text(out io.Writer, named bool) error {
+	b := bufio.NewWriter(out)
+	if !named {
+		fmt.Fprintf(b, "%s\n", r.Object.text())
+		r.links(b, r.whole())
+		r.waiting(b)
+		r.table(b)
+		for _, n := range r.Next {
+			fmt.Fprintf(b, "%s\n", n)
+		}
+		return b.Flush()
+	}
+	for i, c := range r.Clusters {
+		if i > 0 {
+			fmt.Fprintln(b)
+		}
+		fmt.Fprintf(b, "%s\n", r.answer(c))
+		r.links(b, append(r.whole(), c.Trace...))
+		for i, behind := range c.Behind {
+			label := ""
+			if i == 0 {
+				label = "waits"
+			}
+			fmt.Fprintf(b, "  %-10s %s\n", label, behind.told(r.now))
+		}
+		r.waiting(b)
+		for _, n := range append(c.Next, r.Next...) {
+			fmt.Fprintf(b, "  %s\n", n)
+		}
+	}
+
+	return b.Flush()
+}
+
+// answer returns the answer for one cluster in one or two sentences.
+func (r *Why) answer(c WhyCluster) string {
+	var s strings.Builder
+	s.WriteString(r.Object.text())
+	switch {
+	case c.State == whyAbsent && len(c.Trace) > 0:
+		return fmt.Sprintf("%s is not sent to %s: %s.", r.Object.text(), c.Cluster, c.last().Text)
+	case c.State == whyAbsent:
+		return fmt.Sprintf("%s is not sent to %s.", r.Object.text(), c.Cluster)
+	case c.Runs == nil:
+		fmt.Fprintf(&s, " has never reached %s", c.Cluster)
+	default:
+		fmt.Fprintf(&s, " runs on %s at %s", c.Cluster, source.Short(c.Runs.Commit))
+	}
+
+	if c.Runs != nil && c.Replicas != nil {
+		s.WriteString(", " + Count(int(c.Replicas.After), "replica"))
+	}
+	if n := len(c.Behind); n > 0 {
+		fmt.Fprintf(&s, ", %s behind", Count(n, "commit"))
+	}
+	s.WriteString(".")
+	if c.State != whyCurrent {
+		fmt.Fprintf(&s, " It is %s.", strings.ToUpper(c.State))
+	}
+
+	return s.String()
+}
+
+// links prints a trace. The commit of a document is printed at its first step.
+func (r *Why) links(w io.Writer, chain []WhyStep) {
+	width := 0
+	for _, l := range chain {
+		width = max(width, len(l.where()))
+	}
+
+	told := map[string]bool{}
+	for _, l := range chain {
+		var lines []string
+		if text := l.sentence(r.now); text != "" {
+			lines = append(lines, text)
+		}
+		if l.Note != nil {
+			lines = append(lines, noteText(l.Note, Today(r.now)))
+		}
+		if l.Changed != nil && !told[l.File+l.Changed.Commit] {
+			told[l.File+l.Changed.Commit] = true
+			lines = append(lines, "changed in "+l.Changed.told(r.now))
+		}
+		if l.Step == propagate.PhaseHold && l.Note == nil && l.File != "" {
+			lines = append(lines, "no reason noted")
+		}
+		for i, line := range append(lines, "")[:max(len(lines), 1)] {
+			if i == 0 {
+				fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("  %-10s %-*s  %s", l.Step, width, l.where(), line), " "))
+				continue
+			}
+			fmt.Fprintf(w, "  %-10s %-*s  %s\n", "", width, "", line)
+		}
+	}
+}
+
+func (l WhyStep) sentence(now time.Time) string {
+	if l.Since != nil {
+		return fmt.Sprintf("%s, since %s", l.Text, l.Since.told(now))
+	}
+	return l.Text
+}
+
+// where reads "policies/web.yaml:7", with the commit if it is not the head.
+func (l WhyStep) where() string {
+	if l.File == "" {
+		return ""
+	}
+	text := fleet.Origin{File: l.File, Line: l.Line}.String()
+	if l.At != nil {
+		text += " at " + source.Short(l.At.Commit)
+	}
+	return text
+}
+
+// noteText reads: mara: "wait for eu-1 soak", CHG-1188, no end date.
+func noteText(h *fleetv1alpha1.Hold, today string) string {
+	var parts []string
+	if h.Reason != "" {
+		parts = append(parts, fmt.Sprintf("%q", h.Reason))
+	}
+	if h.Ticket != "" {
+		parts = append(parts, h.Ticket)
+	}
+	switch {
+	case h.Until == "":
+		parts = append(parts, "no end date")
+	case h.Until < today:
+		parts = append(parts, "until "+h.Until+", which is past")
+	default:
+		parts = append(parts, "until "+h.Until)
+	}
+
+	text := strings.Join(parts, ", ")
+	if h.By != "" {
+		text = nameOf(h.By) + ": " + text
+	}
+
+	return text
+}
+
+// whole returns the trace of the object as such, with the nearest misses.
+func (r *Why) whole() []WhyStep {
+	links := slices.Clone(r.Trace)
+	for _, n := range r.NearMisses {
+		links = append(links, WhyStep{Step: "closest", Text: n.Policy + ": " + strings.Join(n.Misses, "; "), File: n.File, Line: n.Line})
+	}
+	return links
+}
+
+func (r *Why) waiting(w io.Writer) {
+	for i, c := range r.Waiting {
+		label := ""
+		if i == 0 {
+			label = "would"
+		}
+		replicas := ""
+		if n := c.Replicas; n != nil && n.Before != n.After {
+			replicas = fmt.Sprintf(", replicas %d -> %d", n.Before, n.After)
+		}
+		fmt.Fprintf(w, "  %-10s %s %s on %s%s\n", label, glyphs[c.Action], c.Action, c.Cluster, replicas)
+	}
+}
+
+func (n WhyNext) String() string {
+	if n.Command == "" {
+		return "to " + n.To
+	}
+	return fmt.Sprintf("to %s: %s", n.To, n.Command)
+}
+
+// table prints a line for each cluster, with the decisive step of its trace.
+func (r *Why) table(out io.Writer) {
+	if len(r.Clusters) == 0 {
+		return
+	}
+
+	fmt.Fprintln(out)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "CLUSTER\tSTATE\tRUNS\tBEHIND\tREPLICAS\tWHERE\tWHY")
+	for _, c := range r.Clusters {
+		runs, replicas := "-", "-"
+		if c.Runs != nil {
+			runs = source.Short(c.Runs.Commit)
+		}
+		if n := c.Replicas; n != nil {
+			replicas = fmt.Sprint(n.After)
+			if n.Asked != n.After {
+				replicas = fmt.Sprintf("%d (asked %d)", n.After, n.Asked)
+			}
+		}
+		last := c.last()
+		why := last.sentence(r.now)
+		if first := c.Trace; c.State == whyAbsent && len(first) > 1 && first[0].Step == propagate.PhaseRemoved {
+			why += "; " + first[0].Text
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Cluster, c.State, runs, dash(len(c.Behind)), replicas, cmp.Or(last.where(), "-"), why)
+	}
+
+	w.Flush()
+}
+
+// last returns the decisive step: what holds the cluster, or else what places the
+// template there or does not.
+func (c WhyCluster) last() WhyStep {
+	var said WhyStep
+	rank := map[propagate.TracePhase]int{propagate.PhaseRemoved: 1, propagate.PhaseOwner: 2, propagate.PhasePlacement: 3, propagate.PhaseHold: 4, propagate.PhaseEviction: 5, propagate.PhaseBlocked: 6}
+	for _, l := range c.Trace {
+		if rank[l.Step] > rank[said.Step] {
+			said = l
+		}
+	}
+	return said
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package propagate
+
+import (
+	"iter"
+
+	"github.com/fairlead/fairlead/fleet"
+)
+
+// Trailer is a "Key: value" line at the end of a commit message.
+type Trailer struct {
+	Key, Value string
+}
+
+// Commit is one step's input: a first-parent commit of the tracked branch.
+type Commit struct {
+	Hash string
+
+	// Trailers of every commit that the step brings in (fold rule 1).
+	Trailers []Trailer
+
+	// Snapshot is nil when the tree could not be read, rendered or validated;
+	// Problems then says why. A commit with the tree of the accepted one
+	// carries its very Snapshot.
+	Snapshot *fleet.Snapshot
+	Problems []fleet.Problem
+}
+
+// values yields the trailers' values under key.
+func (c Commit) values(key string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, t := range c.Trailers {
+			if t.Key == key && !yield(t.Value) {
+				return
+			}
+		}
+	}
+}

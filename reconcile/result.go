@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead/fairlead/dispatch"
+	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/object"
+	"github.com/fairlead/fairlead/propagate"
+)
+
+// Result is the result of a round. Conditions, events and metrics derive from it.
+type Result struct {
+	// Head is the commit that the branch is at, and Accepted the last one that was
+	// accepted. If they differ, Refusal has the reason.
+	Head, Accepted string
+	Refusal        *propagate.Refusal
+	// Frozen are the parts of the fleet that are broken in the accepted commit,
+	// and stay as they were (fold rule 3).
+	Frozen  []fleet.Finding
+	Members []MemberStatus
+	// Acts are those since the last Result, in the order in which the members answered.
+	// A round does not wait for its own.
+	Acts []Act
+}
+
+// MemberStatus is the state of one member, compared with what the fleet wants.
+type MemberStatus struct {
+	Cluster string
+	// Ready is the last observed readiness, under the gate Failover; "" if it was not
+	// observed.
+	Ready metav1.ConditionStatus
+	// Err is why the member as a whole cannot be reconciled; nil if it can.
+	Err error
+	// Waiting is how many objects wait because of Err.
+	Waiting int
+	// Failures are the objects that the member does not have as wanted, sorted
+	// by object.
+	Failures []dispatch.Outcome
+}
+
+// Converged reports whether the member has what the fleet wants, as far as is known.
+// Requests may be in flight.
+func (m MemberStatus) Converged() bool { return m.Err == nil && len(m.Failures) == 0 }
+
+// Status returns the status of every member, sorted by name. It may be called at any
+// time, even during a round.
+func (l *Loop) Status() []MemberStatus {
+	by := map[string]*MemberStatus{}
+	of := func(cluster string) *MemberStatus {
+		if by[cluster] == nil {
+			by[cluster] = &MemberStatus{Cluster: cluster}
+		}
+		return by[cluster]
+	}
+
+	l.mu.Lock()
+	for cluster := range l.members {
+		of(cluster)
+	}
+
+	for cluster, err := range l.unreached {
+		of(cluster).Err = err
+	}
+
+	for cluster, m := range by {
+		m.Ready = l.ready[cluster].status
+	}
+
+	l.mu.Unlock()
+
+	for _, o := range l.dispatcher.Outcomes() {
+		switch m := of(o.Cluster); {
+		case o.Err == nil:
+		case o.ID == (object.ID{}):
+			m.Err, m.Waiting = o.Err, o.Waiting
+		default:
+			m.Failures = append(m.Failures, o)
+		}
+	}
+
+	all := make([]MemberStatus, 0, len(by))
+	for _, cluster := range slices.Sorted(maps.Keys(by)) {
+		m := by[cluster]
+		slices.SortFunc(m.Failures, func(a, b dispatch.Outcome) int { return compare(a.ID, b.ID) })
+		all = append(all, *m)
+	}
+
+	return all
+}
+
+// result returns the result of a round, and clears the acts.
+func (l *Loop) result() Result {
+	r := Result{Head: l.state.Commit, Accepted: l.state.Accepted, Refusal: l.state.Refusal, Frozen: l.state.Broken(), Members: l.Status()}
+	r.Acts = l.takeActs()
+	return r
+}
+
+// takeActs returns the acts since the last call.
+func (l *Loop) takeActs() []Act {
+	l.telling.Lock()
+	defer l.telling.Unlock()
+	acts := l.acts
+	l.acts = nil
+	return acts
+}
+
+// mostActs is how many acts are kept for the next Result, so that memory stays bounded
+// if nobody takes it. The record of events has them all.
+const mostActs = 1 << 16
+
+// note keeps an act for the next Result.
+func (l *Loop) note(a Act) {
+	l.telling.Lock()
+	defer l.telling.Unlock()
+	if len(l.acts) < mostActs {
+		l.acts = append(l.acts, a)
+	}
+}

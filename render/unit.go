@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"io/fs"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/object"
+)
+
+func (u *unit) dropFrom(b *fleet.Builder) {
+	for _, it := range u.items {
+		if it.document.Value != nil {
+			b.Drop(it.document)
+		}
+		for _, f := range it.findings {
+			b.DropFinding(f)
+		}
+	}
+}
+
+func (u *unit) addTo(b *fleet.Builder) {
+	for _, it := range u.items {
+		if it.document.Value != nil {
+			keep(&it.document, b.Add(it.document))
+		}
+		for i, f := range it.findings {
+			keep(&it.findings[i], b.AddFinding(f))
+		}
+	}
+}
+
+// unit is the result of one kustomization root or plain file.
+type unit struct {
+	path  string
+	root  bool
+	items []*item
+	reads map[string]state
+	// broken is why it could not be rendered. Its items are then its last good
+	// ones.
+	broken []fleet.Problem
+}
+
+// render renders one unit. invalid are mistakes in settings and policies, which
+// affect more than their unit.
+func render(fsys fs.FS, name string, root bool, kinds fleet.Kinds) (u *unit, invalid []fleet.Problem) {
+	v := newView(fsys)
+	u = &unit{path: name, root: root, reads: v.reads}
+	var docs []*document
+	if root {
+		docs, u.broken = kustomize(v, name)
+	} else {
+		docs, u.broken = plainFile(v, name)
+	}
+
+	for _, d := range docs {
+		it, wrong := classify(d, name, kinds)
+		switch {
+		case len(wrong) == 0:
+			u.items = append(u.items, it)
+		case d.isControl(kinds):
+			invalid = append(invalid, wrong...)
+		default:
+			u.broken = append(u.broken, wrong...)
+		}
+	}
+
+	if u.broken != nil {
+		u.items, u.broken = nil, sorted(u.broken)
+	}
+
+	return u, invalid
+}
+
+// plainFile reads a file that is a unit of its own.
+func plainFile(v *view, name string) ([]*document, []fleet.Problem) {
+	if v.stat(name) == special {
+		return nil, []fleet.Problem{problem(name, 0, notRegular(v.fsys, name))}
+	}
+	b, err := v.content(name)
+	if err != nil {
+		return nil, []fleet.Problem{problem(name, 0, cause(err))}
+	}
+	return parseFile(name, b)
+}
+
+// current reports whether everything that the unit read is unchanged.
+func (u *unit) current(fsys fs.FS) bool {
+	for name, was := range u.reads {
+		if stateOf(fsys, name) != was {
+			return false
+		}
+	}
+	return true
+}
+
+// uses reports whether the unit has a template of one of the kinds.
+func (u *unit) uses(kinds map[schema.GroupKind]bool) bool {
+	return slices.ContainsFunc(u.items, func(it *item) bool { return it.open != nil && kinds[it.document.ID().GroupKind()] })
+}
+
+// scoped is the unit with the templates whose scope has changed derived again,
+// or the unit itself.
+func (u *unit) scoped(scope object.Scope) *unit {
+	out := u
+	for i, it := range u.items {
+		now := it.scoped(scope)
+		if now == it {
+			continue
+		}
+		if out == u {
+			out = &unit{u.path, u.root, slices.Clone(u.items), u.reads, u.broken}
+		}
+		out.items[i] = now
+	}
+
+	return out
+}
