@@ -40,6 +40,7 @@ const (
 	FindingNotPlaced        = "rebalances-nothing"
 	FindingFrozen           = "frozen-unit"
 	FindingRefused          = "refused-everywhere"
+	FindingLimitRaised      = "limit-raised"
 )
 
 // Finding tells a reviewer something about a commit without refusing it.

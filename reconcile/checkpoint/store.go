@@ -45,14 +45,16 @@ type Store struct {
 
 // head is the part of a state that is not per object.
 type head struct {
-	Format   int                `json:"format"`
-	Engine   string             `json:"engine"`
-	Origin   Origin             `json:"origin"`
-	Commit   string             `json:"commit"`
-	Accepted string             `json:"accepted"`
-	Refusal  *propagate.Refusal `json:"refusal,omitempty"`
-	Seen     *propagate.Seen    `json:"seen,omitempty"`
-	Frozen   map[string]string  `json:"frozen,omitempty"`
+	Format   int                 `json:"format"`
+	Engine   string              `json:"engine"`
+	Origin   Origin              `json:"origin"`
+	Commit   string              `json:"commit"`
+	Accepted string              `json:"accepted"`
+	Refusal  *propagate.Refusal  `json:"refusal,omitempty"`
+	Seen     *propagate.Seen     `json:"seen,omitempty"`
+	Frozen   map[string]string   `json:"frozen,omitempty"`
+	Time     int64               `json:"time,omitempty"`
+	Recent   []propagate.Deleted `json:"recent,omitempty"`
 }
 
 // Origin identifies the fleet of a checkpoint.
@@ -113,6 +115,7 @@ func (c *Store) Load(origin Origin, hist *history.History) (propagate.State, boo
 
 	saved.Commit, saved.Accepted, saved.Refusal = h.Commit, h.Accepted, h.Refusal
 	saved.Seen, saved.Frozen, saved.Redigested = h.Seen, h.Frozen, h.Engine != history.Engine
+	saved.Time, saved.Recent = h.Time, h.Recent
 	state, err := history.Restore(saved, hist)
 	if err != nil {
 		return propagate.State{}, false, fmt.Errorf("checkpoint: %w", err)
@@ -179,7 +182,7 @@ func read[R any](b *bbolt.Bucket, into map[object.ID]R) error {
 // Save saves a state in one transaction. Its cost follows what changed since the last
 // one.
 func (c *Store) Save(origin Origin, next propagate.State) error {
-	raw, err := seal(head{format, history.Engine, origin, next.Commit, next.Accepted, next.Refusal, next.Seen, next.Frozen})
+	raw, err := seal(head{format, history.Engine, origin, next.Commit, next.Accepted, next.Refusal, next.Seen, next.Frozen, next.Time, next.Recent})
 	if err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
