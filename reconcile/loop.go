@@ -80,6 +80,7 @@ type Loop struct {
 	dispatcher *dispatch.Dispatcher
 
 	state     propagate.State
+	gone      *checkpoint.GoneError    // the state is what remains of one; nil otherwise
 	synced    propagate.State          // the state of the last Sync
 	examined  time.Duration            // when everything was last examined, by Clock.Elapsed
 	resolved  map[string]time.Duration // when Members was last called for a cluster, by Clock.Elapsed
@@ -156,9 +157,13 @@ func Open(ctx context.Context, opt Options) (*Loop, error) {
 func (l *Loop) load() error {
 	state, ok, err := l.checkpoint.Load(l.origin, l.history)
 	var foreign *checkpoint.ForeignError
+	var gone *checkpoint.GoneError
+	l.gone = nil
 	switch {
 	case errors.As(err, &foreign):
 		return err
+	case errors.As(err, &gone):
+		l.state, l.gone = state, gone
 	case errors.Is(err, checkpoint.ErrDamaged):
 		l.damaged(err)
 		l.history = history.New(l.repo, l.opt.Path)
@@ -254,6 +259,12 @@ func (l *Loop) round(ctx context.Context, wait bool) error {
 		return err
 	}
 
+	if l.gone != nil && l.repo.Has(l.gone.Commit) {
+		// It was missing in a damaged mirror, which is mended.
+		if err := l.load(); err != nil {
+			return err
+		}
+	}
 	if head != l.state.Commit {
 		if err := l.fold(ctx, head); err != nil {
 			return err
@@ -281,6 +292,9 @@ const replayBatch = 64
 // fold folds up to head, and saves the state after every commit. When ctx is done it
 // stops after the current commit, and the next run continues from there.
 func (l *Loop) fold(ctx context.Context, head string) error {
+	if l.state.Commit != "" && !l.repo.Has(l.state.Commit) {
+		return l.rewritten(head)
+	}
 	commits, err := l.history.Commits(l.state.Commit, head)
 	if errors.Is(err, source.ErrNotAncestor) {
 		return l.rewritten(head)
@@ -354,7 +368,13 @@ func (l *Loop) rewritten(head string) error {
 		return err
 	}
 
-	l.state = propagate.Rewrite(l.state, line, propagate.Commit{Hash: head, Trailers: history.Convert(all)})
+	next := propagate.Rewrite(l.state, line, propagate.Commit{Hash: head, Trailers: history.Convert(all)})
+	if l.gone != nil && next.Refusal != nil && next.Refusal.Guard != nil {
+		// There is no state to go on from while it awaits confirmation.
+		return fmt.Errorf("commit %s %w", source.Short(head), next.Refusal.Problems[0])
+	}
+
+	l.state, l.gone = next, nil
 	l.info("folded the rewritten branch to %s", source.Short(head))
 	return l.save()
 }

@@ -315,6 +315,13 @@ func (r *Repo) mirrored() (mirrored, error) {
 	return m, err
 }
 
+// Has reports whether a commit is in the repository. One that is not says nothing
+// about the repository: nobody may need it.
+func (r *Repo) Has(commit string) bool {
+	h := plumbing.NewHash(commit)
+	return len(r.missing(mirrored{refs: map[plumbing.ReferenceName]plumbing.Hash{"": h}})) == 0
+}
+
 // missing returns which of the wanted objects do not exist yet.
 func (r *Repo) missing(want mirrored) []plumbing.Hash {
 	r.mu.Lock()
