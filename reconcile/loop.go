@@ -79,6 +79,7 @@ type Loop struct {
 	checkpoint *checkpoint.Store
 	dispatcher *dispatch.Dispatcher
 
+	fetched   time.Time // when the repository was last read, by Clock.Now; zero if never
 	state     propagate.State
 	gone      *checkpoint.GoneError    // the state is what remains of one; nil otherwise
 	synced    propagate.State          // the state of the last Sync
@@ -123,7 +124,9 @@ func Open(ctx context.Context, opt Options) (*Loop, error) {
 		return nil, err
 	case err != nil:
 		// The remote does not answer, but the members still get what was fetched last.
-		l.once("round", err)
+		l.once("round", l.stale(err))
+	default:
+		l.fetched = opt.Clock.Now()
 	}
 
 	if l.opt.Ref == "" {
@@ -250,9 +253,10 @@ func (l *Loop) Round(ctx context.Context) (Result, error) {
 func (l *Loop) round(ctx context.Context, wait bool) error {
 	if err := l.repo.Fetch(ctx); err != nil {
 		// The members are still reconciled with what was fetched last.
-		return errors.Join(err, l.act(ctx, wait))
+		return errors.Join(l.stale(err), l.act(ctx, wait))
 	}
 
+	l.fetched = l.opt.Clock.Now()
 	l.opt.At("fetched")
 	head, err := l.repo.Resolve(l.opt.Ref)
 	if err != nil {
@@ -273,6 +277,15 @@ func (l *Loop) round(ctx context.Context, wait bool) error {
 	l.refusal()
 	l.frozen()
 	return l.act(ctx, wait)
+}
+
+// stale says of a repository that cannot be read since when that is so. The members
+// go on as they were, so nothing else would show it.
+func (l *Loop) stale(err error) error {
+	if l.fetched.IsZero() {
+		return fmt.Errorf("%w; the repository was not read since this process started", err)
+	}
+	return fmt.Errorf("%w; the repository was not read since %s", err, l.fetched.UTC().Format(time.RFC3339))
 }
 
 // act dispatches the state to the members, and takes in what is observed of them.

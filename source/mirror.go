@@ -198,11 +198,16 @@ func (r *Repo) Fetch(ctx context.Context) error {
 	if r.damaged.Load() {
 		return r.repair(ctx)
 	}
+
+	ctx, cancel := context.WithTimeout(ctx, maxFetch)
+	defer cancel()
 	return r.remote.redacted(r.fetch(ctx))
 }
 
 // repair clones a mirror again in which an object is missing.
 func (r *Repo) repair(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, maxFetch)
+	defer cancel()
 	if _, err := reclone(ctx, r.path, r.remote); err != nil {
 		return err
 	}

@@ -113,7 +113,7 @@ func (f *planFlags) compare(l *history.States) (*report.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	commits, err := l.Repo.Range(from, head)
+	commits, err := l.Repo.Ahead(from, head)
 	if err != nil {
 		return nil, err
 	}
