@@ -40,6 +40,7 @@ const (
 	FindingNotPlaced        = "rebalances-nothing"
 	FindingFrozen           = "frozen-unit"
 	FindingRefused          = "refused-everywhere"
+	FindingRenamed          = "fleet-renamed"
 )
 
 // Finding tells a reviewer something about a commit without refusing it.

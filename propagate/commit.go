@@ -17,6 +17,10 @@ type Trailer struct {
 type Commit struct {
 	Hash string
 
+	// Derived is the name that the commit gives the fleet if it begins the fold, and
+	// Formerly one that was derived for it until now; else "".
+	Derived, Formerly string
+
 	// Trailers of every commit that the step brings in (fold rule 1).
 	Trailers []Trailer
 

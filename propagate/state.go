@@ -36,6 +36,11 @@ type State struct {
 	// is sent there; they are accounted for if the cluster comes back.
 	Detached ordered.Map[*Tombstone]
 
+	// Derived is the fleet's name where fairlead.yaml gives none, and Former are the
+	// names that it had earlier, sorted. See naming.go.
+	Derived string
+	Former  []string
+
 	Works     int // how many works all bindings have
 	Evictions int // how many evictions are under way
 
