@@ -41,6 +41,7 @@ const (
 	FindingFrozen           = "frozen-unit"
 	FindingRefused          = "refused-everywhere"
 	FindingRenamed          = "fleet-renamed"
+	FindingLimitRaised      = "limit-raised"
 )
 
 // Finding tells a reviewer something about a commit without refusing it.

@@ -71,6 +71,11 @@ type Template struct {
 	Unit   string // path of the unit that renders it
 
 	Demand Demand
+
+	// Immediate is what the template's own annotations hold and keep, nil for
+	// nothing; Holds are the notes about it.
+	Immediate *Immediate
+	Holds     map[string]fleetv1alpha1.Hold
 }
 
 // PolicyRef names a policy. Namespace is empty for a ClusterPropagationPolicy.

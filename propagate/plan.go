@@ -200,6 +200,8 @@ func (p *planner) fleet(guard *Guard) {
 		}
 	}
 
+	p.limitRaised()
+
 	known := map[string]bool{}
 	for _, f := range p.base.Findings() {
 		known[f.Code+"\x00"+f.Message] = true
@@ -220,12 +222,35 @@ func (p *planner) renamed() {
 		return
 	}
 
-	f := fleet.Finding{Code: fleet.FindingRenamed, Severity: fleet.SeverityNotice,
-		Message: fmt.Sprintf("the fleet is called %s instead of %s: nothing is sent for that, and an object gets the name with its next change", after, before)}
-	if s := cmp.Or(p.head.snapshot().Settings, p.base.snapshot().Settings); s != nil {
-		f.Origin = s.Origin
+	p.findings = append(p.findings, fleet.Finding{Code: fleet.FindingRenamed, Severity: fleet.SeverityNotice, Origin: p.settingsOrigin(),
+		Message: fmt.Sprintf("the fleet is called %s instead of %s: nothing is sent for that, and an object gets the name with its next change", after, before)})
+}
+
+// limitRaised is the finding that commits may delete more from now on (decision
+// 46). This one is still held to the limit before.
+func (p *planner) limitRaised() {
+	before, had := p.base.snapshot().Settings.MaxDelete(p.base.Works)
+	after, has := p.head.snapshot().Settings.MaxDelete(p.base.Works)
+	if p.base.Snapshot == nil || !had || has && after <= before {
+		return
 	}
-	p.findings = append(p.findings, f)
+
+	now := "no limit"
+	if has {
+		now = count(after, "work")
+	}
+	p.findings = append(p.findings, fleet.Finding{Code: fleet.FindingLimitRaised, Severity: fleet.SeverityCaution, Origin: p.settingsOrigin(),
+		Message: fmt.Sprintf("later commits may delete more without confirmation (spec.maxDelete): %s, up to now %s", now, count(before, "work"))})
+}
+
+// settingsOrigin is where the settings are in git, or were.
+func (p *planner) settingsOrigin() fleet.Origin {
+	for _, s := range []*State{p.head, p.base} {
+		if settings := s.snapshot().Settings; settings != nil {
+			return settings.Origin
+		}
+	}
+	return fleet.Origin{}
 }
 
 // creates counts the objects that a cluster receives.

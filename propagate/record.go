@@ -29,6 +29,7 @@ type BindingRecord struct {
 	Pending        *Pending         `json:"pending,omitempty"`
 	Unmatched      bool             `json:"unmatched,omitempty"`
 	Immediate      *fleet.Immediate `json:"brakes"`
+	Own            *fleet.Immediate `json:"own,omitempty"`
 	Targets        []schedule.Share `json:"targets,omitempty"`
 	Requires       []object.ID      `json:"requires,omitempty"`
 	Selects        []object.ID      `json:"selects,omitempty"`
@@ -90,6 +91,7 @@ func (b *Binding) Record() BindingRecord {
 		Pending:        b.Pending,
 		Unmatched:      b.Unmatched,
 		Immediate:      b.Immediate,
+		Own:            b.Own,
 		Targets:        b.Targets,
 		Requires:       b.Requires,
 		Selects:        b.Selects,
@@ -155,6 +157,8 @@ type Saved struct {
 	Tombstones, Detached map[object.ID]TombstoneRecord
 	Seen                 *Seen
 	Frozen               map[string]string
+	Time                 int64
+	Recent               []Deleted
 
 	// Redigested is set when another engine made the digests: Restore makes them
 	// again, of the same commits, which counts as no update (fold rule 7).
@@ -167,7 +171,7 @@ type Saved struct {
 
 // Save is the whole state as it is kept.
 func (s *State) Save() *Saved {
-	saved := &Saved{Commit: s.Commit, Accepted: s.Accepted, Derived: s.Derived, Former: s.Former, Refusal: s.Refusal, Seen: s.Seen, Frozen: s.Frozen,
+	saved := &Saved{Commit: s.Commit, Accepted: s.Accepted, Derived: s.Derived, Former: s.Former, Refusal: s.Refusal, Seen: s.Seen, Frozen: s.Frozen, Time: s.Time, Recent: s.Recent,
 		Bindings: map[object.ID]BindingRecord{}, Tombstones: map[object.ID]TombstoneRecord{}, Detached: map[object.ID]TombstoneRecord{}}
 	for b := range s.Bindings.Values() {
 		saved.Bindings[b.ID] = b.Record()
@@ -243,7 +247,7 @@ func (r *BindingRecord) older(w WorkRecord, inGit bool) (contents []int) {
 // Restore makes the State again. snapshots are those of the accepted commit
 // and of what Needs named.
 func (s *Saved) Restore(snapshots map[string]*fleet.Snapshot) (State, error) {
-	state := State{Commit: s.Commit, Accepted: s.Accepted, Derived: s.Derived, Former: s.Former, Refusal: s.Refusal, Snapshot: snapshots[s.Accepted], Seen: s.Seen, Frozen: s.Frozen}
+	state := State{Commit: s.Commit, Accepted: s.Accepted, Derived: s.Derived, Former: s.Former, Refusal: s.Refusal, Snapshot: snapshots[s.Accepted], Seen: s.Seen, Frozen: s.Frozen, Time: s.Time, Recent: s.Recent}
 	if state.Snapshot != nil {
 		state.index = newIndex(state.Snapshot)
 		state.index.clusters = state.candidates()
@@ -281,7 +285,7 @@ func (s *Saved) restore(id object.ID, r BindingRecord, state *State, from *past)
 	}
 
 	b := &Binding{
-		ID: id, Claim: r.Claim, Pending: r.Pending, Unmatched: r.Unmatched, Immediate: r.Immediate, Targets: r.Targets, Requires: r.Requires, Selects: r.Selects, Scheduled: r.Scheduled,
+		ID: id, Claim: r.Claim, Pending: r.Pending, Unmatched: r.Unmatched, Immediate: r.Immediate, Own: r.Own, Targets: r.Targets, Requires: r.Requires, Selects: r.Selects, Scheduled: r.Scheduled,
 		AffinityName: r.AffinityName, Placed: r.Placed, Observed: r.Observed, Evictions: r.Evictions,
 		Active: &Active{Template: template, TemplateCommit: r.TemplateCommit, Policy: policy, PolicyCommit: r.PolicyCommit},
 		Works:  make([]Work, 0, len(r.Works)),

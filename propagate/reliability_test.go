@@ -20,10 +20,16 @@ import (
 func TestReliabilityCases(t *testing.T) {
 	named := map[string][]string{}
 	for _, list := range []struct {
-		title, letter string
-		count         int
-	}{{"threat", "T", 63}, {"fault", "F", 48}} {
-		rows := table(t, "reliability.md", list.title)
+		page, title, letter string
+		count               int
+	}{
+		{"reliability.md", "threat", "T", 63},
+		{"reliability.md", "fault", "F", 48},
+		{"reliability.md", "attack", "A", 17},
+		{"tried.md", "use", "U", 38},
+		{"tried.md", "repository", "R", 16},
+	} {
+		rows := table(t, list.page, list.title)
 		if len(rows) != list.count {
 			t.Errorf("%d rows of the table %q, want %d", len(rows), list.title, list.count)
 		}
@@ -57,7 +63,7 @@ func TestReliabilityCases(t *testing.T) {
 
 var (
 	notOurs  = regexp.MustCompile(`^not ours( yet)?: .`)
-	threatID = regexp.MustCompile(`\b([TF])(\d\d)(?:-[TF](\d\d))?`)
+	threatID = regexp.MustCompile(`\b([TFAUR])(\d\d)(?:-[TFAUR](\d\d))?\b`)
 	testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 	contract = regexp.MustCompile(`(?m)^\t\t\{"([^"]+)", \w+\},(.*)$`)
 )

@@ -32,12 +32,14 @@ func Preview(prev State, c Commit) (State, *Guard) { return advance(prev.begin(c
 // advance goes through the stages of a step.
 func advance(prev State, c Commit) (State, *Guard) {
 	// A commit that is not valid must change nothing, so this comes first.
-	if !c.validate() {
-		return prev.refuse(c, nil, c.Problems), nil
+	if problems, valid := c.validate(&prev); !valid {
+		return prev.refuse(c, nil, problems), nil
 	}
 
 	st := newStep(&prev, c)
 	st.next.Commit, st.next.Accepted, st.next.Refusal = c.Hash, c.Hash, nil
+	st.next.Time = prev.later(c)
+	st.next.Recent = lastHour(prev.Recent, st.next.Time)
 	st.next.Snapshot = c.Snapshot
 	st.next.remember(&prev)
 	if c.Snapshot == prev.Snapshot {
@@ -62,16 +64,29 @@ func advance(prev State, c Commit) (State, *Guard) {
 	st.reclaim()
 
 	// The guard counts deletions, and all of them are known only at the end.
-	return st.next, st.guard(c)
+	guard := st.guard(c)
+	return st.next, guard
 }
 
 // validate reports whether the commit's tree could be read and rendered and its
-// documents are valid. Render checks that; a step gets the result.
-func (c Commit) validate() bool { return c.Snapshot != nil }
+// documents are valid, which render checks; and whether it holds clusters that
+// exist, which depends on what was held before (decision 36). At the beginning of
+// the fold nothing was, and that is a caution.
+func (c Commit) validate(prev *State) (problems []fleet.Problem, valid bool) {
+	if c.Snapshot == nil {
+		return c.Problems, false
+	}
+	if prev.Snapshot == nil {
+		return nil, true
+	}
+	problems = c.Snapshot.UnknownHolds(prev.Snapshot)
+	return problems, len(problems) == 0
+}
 
 // refuse is the state after a commit that contributes nothing.
 func (s State) refuse(c Commit, g *Guard, problems []fleet.Problem) State {
-	s.Commit = c.Hash
+	s.Commit, s.Time = c.Hash, s.later(c)
+	s.Recent = lastHour(s.Recent, s.Time)
 	s.Refusal = &Refusal{Commit: c.Hash, Problems: problems, Guard: g}
 	return s
 }
@@ -113,8 +128,9 @@ func (st *step) reindex() {
 func (st *step) reclaim() { st.removals.reclaim(st.clusters.returned) }
 
 // guard stops the finished step if it deletes too much; nil if it does not.
-func (st *step) guard(c Commit) *Guard {
-	return newGuard(st.prev, &st.next, c, st.removals.deletions)
+func (st *step) guard(c Commit) (g *Guard) {
+	g, st.next.Recent = newGuard(st.prev, &st.next, c, st.removals.deletions)
+	return g
 }
 
 // snapshot is that of the accepted commit, which is empty before the first.

@@ -49,7 +49,6 @@ func (r *Repo) History(since, head string) ([]*Commit, error) {
 	}
 
 	var history []*Commit // a line can be a million commits long: only these are kept
-	seen := commits{}     // neighbouring merges visit mostly the same commits
 	authors := map[string]string{}
 	for h := plumbing.NewHash(at); h != stop; {
 		c, err := r.commit(h)
@@ -57,11 +56,7 @@ func (r *Repo) History(since, head string) ([]*Commit, error) {
 			return nil, err
 		}
 
-		filled, err := r.fill(c, seen)
-		if err != nil {
-			return nil, err
-		}
-
+		filled := r.fill(c)
 		if known, ok := authors[filled.Author]; ok {
 			filled.Author = known
 		} else {
@@ -91,9 +86,8 @@ func (r *Repo) History(since, head string) ([]*Commit, error) {
 	return history, nil
 }
 
-// TrailersIn returns the trailers of every commit that is in head but not in
-// base, newest first.
-func (r *Repo) TrailersIn(base, head string) ([]Trailer, error) {
+// Range returns every commit that is in head but not in base, newest first.
+func (r *Repo) Range(base, head string) ([]*Commit, error) {
 	b, err := r.Resolve(base)
 	if err != nil {
 		return nil, err
@@ -104,23 +98,22 @@ func (r *Repo) TrailersIn(base, head string) ([]Trailer, error) {
 		return nil, err
 	}
 
-	found, err := r.reachable([]plumbing.Hash{plumbing.NewHash(h)}, []plumbing.Hash{plumbing.NewHash(b)}, commits{})
+	found, err := r.reachable([]plumbing.Hash{plumbing.NewHash(h)}, []plumbing.Hash{plumbing.NewHash(b)})
 	if err != nil {
 		return nil, fmt.Errorf("%s..%s: %w", base, head, err)
 	}
 
-	var all []Trailer
+	var all []*Commit
 	for _, c := range found {
-		all = append(all, trailers(c.message)...)
+		all = append(all, r.fill(c))
 	}
-
 	return all, nil
 }
 
 // reachable returns the commits that are reachable from include but not from
 // exclude, newest first.
-func (r *Repo) reachable(include, exclude []plumbing.Hash, seen commits) ([]*commit, error) {
-	w := newWalk(r, seen)
+func (r *Repo) reachable(include, exclude []plumbing.Hash) ([]*commit, error) {
+	w := newWalk(r)
 	if err := errors.Join(w.paint(left, include...), w.paint(right, exclude...)); err != nil {
 		return nil, err
 	}
@@ -160,7 +153,7 @@ func (r *Repo) MergeBase(a, b string) (string, error) {
 		return "", err
 	}
 
-	w := newWalk(r, commits{})
+	w := newWalk(r)
 	if err := errors.Join(w.paint(left, plumbing.NewHash(ha)), w.paint(right, plumbing.NewHash(hb))); err != nil {
 		return "", err
 	}
@@ -212,14 +205,8 @@ type walk struct {
 	queue   byDate
 	queued  map[plumbing.Hash]bool
 	colours map[plumbing.Hash]colour
-	seen    commits
+	seen    map[plumbing.Hash]*commit
 }
-
-// commits caches parsed commits between walks.
-type commits map[plumbing.Hash]*commit
-
-// maxSeen limits the cache, not the number of commits in a walk.
-const maxSeen = 50_000
 
 type colour uint8
 
@@ -229,11 +216,8 @@ const (
 	stale // an ancestor of a common ancestor
 )
 
-func newWalk(r *Repo, seen commits) *walk {
-	if len(seen) > maxSeen {
-		clear(seen)
-	}
-	return &walk{repo: r, queued: map[plumbing.Hash]bool{}, colours: map[plumbing.Hash]colour{}, seen: seen}
+func newWalk(r *Repo) *walk {
+	return &walk{repo: r, queued: map[plumbing.Hash]bool{}, colours: map[plumbing.Hash]colour{}, seen: map[plumbing.Hash]*commit{}}
 }
 
 // paint adds a colour to commits, and queues those that did not have it, even

@@ -173,7 +173,7 @@ func (r *Repo) missingObjects(commit, old plumbing.Hash, theirs []plumbing.Hash)
 			return nil, fmt.Errorf("%w; run git fetch first", ErrBranchMoved)
 		}
 
-		ahead, err := r.reachable([]plumbing.Hash{old}, []plumbing.Hash{commit}, commits{})
+		ahead, err := r.reachable([]plumbing.Hash{old}, []plumbing.Hash{commit})
 		if err != nil {
 			return nil, err
 		}
@@ -184,7 +184,7 @@ func (r *Repo) missingObjects(commit, old plumbing.Hash, theirs []plumbing.Hash)
 	}
 
 	shared := r.commonCommits(theirs)
-	unsent, err := r.reachable([]plumbing.Hash{commit}, shared, commits{})
+	unsent, err := r.reachable([]plumbing.Hash{commit}, shared)
 	if err != nil {
 		return nil, err
 	}

@@ -113,9 +113,14 @@ func (f *planFlags) compare(l *history.States) (*report.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	commits, err := l.Repo.Range(from, head)
+	if err != nil {
+		return nil, err
+	}
 
 	plan := propagate.Compare(&before, &after, guard)
 	plan.Findings = append(plan.Findings, report.HoldFindings(&before, &after, time.Now())...)
+	plan.Findings = append(plan.Findings, report.TrailerFindings(commits)...)
 	if from != base {
 		plan.Findings = append(plan.Findings, fleet.Finding{
 			Code: fleet.FindingBaseMoved, Severity: fleet.SeverityCaution,

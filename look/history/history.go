@@ -103,7 +103,7 @@ func (h *History) At(head string) (propagate.State, error) {
 // (fold rule 3): on that of the state, whatever was read, or awaited confirmation,
 // since.
 func (h *History) Read(c *source.Commit, on *propagate.State) (propagate.Commit, error) {
-	in := propagate.Commit{Hash: c.Hash, Trailers: Convert(c.Trailers)}
+	in := propagate.Commit{Hash: c.Hash, Time: c.When.Unix(), Trailers: Convert(c.Trailers)}
 	if on.Commit == "" || begins(c) {
 		var err error
 		if in.Derived, in.Formerly, err = h.derived(c.Hash); err != nil {

@@ -26,11 +26,33 @@ func (l *States) Preview(before propagate.State, from, head string, each bool) (
 	if err != nil {
 		return before, nil, err
 	}
-	if c.Trailers, err = l.Repo.TrailersIn(from, head); err != nil {
+	if c.Trailers, err = l.trailers(from, c); err != nil {
 		return before, nil, err
 	}
 
 	return l.previewEach(before, []*source.Commit{c})
+}
+
+// trailers are those that count if the change lands as it is (decision 46): of the
+// commits on head's first-parent line that from does not have. In a merge commit
+// only its own message will count, which is not written yet. A preview that takes
+// too much for confirmed shows deletions that may not come; one that takes too
+// little hides some.
+func (l *States) trailers(from string, head *source.Commit) (all []source.Trailer, err error) {
+	in, err := l.Repo.Range(from, head.Hash)
+	if err != nil {
+		return nil, err
+	}
+
+	byHash := map[string]*source.Commit{}
+	for _, c := range in {
+		byHash[c.Hash] = c
+	}
+
+	for c := byHash[head.Hash]; c != nil; c = byHash[c.Parent] {
+		all = append(all, c.Trailers...)
+	}
+	return all, nil
 }
 
 func (l *States) previewEach(state propagate.State, commits []*source.Commit) (after propagate.State, held *propagate.Guard, err error) {

@@ -45,16 +45,18 @@ type Store struct {
 
 // head is the part of a state that is not per object.
 type head struct {
-	Format   int                `json:"format"`
-	Engine   string             `json:"engine"`
-	Origin   Origin             `json:"origin"`
-	Commit   string             `json:"commit"`
-	Accepted string             `json:"accepted"`
-	Derived  string             `json:"derived,omitempty"`
-	Former   []string           `json:"former,omitempty"`
-	Refusal  *propagate.Refusal `json:"refusal,omitempty"`
-	Seen     *propagate.Seen    `json:"seen,omitempty"`
-	Frozen   map[string]string  `json:"frozen,omitempty"`
+	Format   int                 `json:"format"`
+	Engine   string              `json:"engine"`
+	Origin   Origin              `json:"origin"`
+	Commit   string              `json:"commit"`
+	Accepted string              `json:"accepted"`
+	Derived  string              `json:"derived,omitempty"`
+	Former   []string            `json:"former,omitempty"`
+	Refusal  *propagate.Refusal  `json:"refusal,omitempty"`
+	Seen     *propagate.Seen     `json:"seen,omitempty"`
+	Frozen   map[string]string   `json:"frozen,omitempty"`
+	Time     int64               `json:"time,omitempty"`
+	Recent   []propagate.Deleted `json:"recent,omitempty"`
 }
 
 // Origin identifies the fleet of a checkpoint.
@@ -116,6 +118,7 @@ func (c *Store) Load(origin Origin, hist *history.History) (propagate.State, boo
 	saved.Commit, saved.Accepted, saved.Refusal = h.Commit, h.Accepted, h.Refusal
 	saved.Derived, saved.Former = h.Derived, h.Former
 	saved.Seen, saved.Frozen, saved.Redigested = h.Seen, h.Frozen, h.Engine != history.Engine
+	saved.Time, saved.Recent = h.Time, h.Recent
 	state, err := history.Restore(saved, hist)
 	if err != nil {
 		return propagate.State{}, false, fmt.Errorf("checkpoint: %w", err)
@@ -185,6 +188,7 @@ func (c *Store) Save(origin Origin, next propagate.State) error {
 	raw, err := seal(head{
 		Format: format, Engine: history.Engine, Origin: origin, Commit: next.Commit, Accepted: next.Accepted,
 		Derived: next.Derived, Former: next.Former, Refusal: next.Refusal, Seen: next.Seen, Frozen: next.Frozen,
+		Time: next.Time, Recent: next.Recent,
 	})
 	if err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
