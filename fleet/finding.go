@@ -40,6 +40,7 @@ const (
 	FindingNotPlaced        = "rebalances-nothing"
 	FindingFrozen           = "frozen-unit"
 	FindingRefused          = "refused-everywhere"
+	FindingRenamed          = "fleet-renamed"
 	FindingLimitRaised      = "limit-raised"
 	FindingPolicyRemoved    = "policy-removed"
 	FindingPolicyUnmatched  = "policy-unmatched"

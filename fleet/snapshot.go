@@ -41,6 +41,7 @@ type Unit struct {
 
 // Settings is fairlead.yaml.
 type Settings struct {
+	Name   string // of the fleet; "" if it gives itself none
 	Spec   fleetv1alpha1.FleetConfigSpec
 	Origin Origin
 }

@@ -17,6 +17,10 @@ type Trailer struct {
 type Commit struct {
 	Hash string
 
+	// Derived is the name that the commit gives the fleet if it begins the fold, and
+	// Formerly one that was derived for it until now; else "".
+	Derived, Formerly string
+
 	// Time is the committer date, in seconds since 1970.
 	Time int64
 

@@ -188,6 +188,7 @@ func (p *planner) fleet(guard *Guard) {
 			Message: "held: " + strings.Join(guard.Reasons, "; ") + "; to allow it, add to a commit message: " + guard.Trailer()})
 	}
 
+	p.renamed()
 	for d := range ordered.Diff(p.base.snapshot().Clusters, p.head.snapshot().Clusters) {
 		switch {
 		case !d.Has:
@@ -213,6 +214,17 @@ func (p *planner) fleet(guard *Guard) {
 			p.findings = append(p.findings, f)
 		}
 	}
+}
+
+// renamed tells of another name of the fleet (decision 33).
+func (p *planner) renamed() {
+	before, after := p.base.Name(), p.head.Name()
+	if p.base.Accepted == "" || before == after {
+		return
+	}
+
+	p.findings = append(p.findings, fleet.Finding{Code: fleet.FindingRenamed, Severity: fleet.SeverityNotice, Origin: p.settingsOrigin(),
+		Message: fmt.Sprintf("the fleet is called %s instead of %s: nothing is sent for that, and an object gets the name with its next change", after, before)})
 }
 
 // limitRaised is the finding that commits may delete more from now on (decision

@@ -150,6 +150,8 @@ func (r TombstoneRecord) tombstone(id object.ID) *Tombstone {
 // Saved is a whole State as it is kept.
 type Saved struct {
 	Commit, Accepted     string
+	Derived              string
+	Former               []string
 	Refusal              *Refusal
 	Bindings             map[object.ID]BindingRecord
 	Tombstones, Detached map[object.ID]TombstoneRecord
@@ -169,7 +171,7 @@ type Saved struct {
 
 // Save is the whole state as it is kept.
 func (s *State) Save() *Saved {
-	saved := &Saved{Commit: s.Commit, Accepted: s.Accepted, Refusal: s.Refusal, Seen: s.Seen, Frozen: s.Frozen, Time: s.Time, Recent: s.Recent,
+	saved := &Saved{Commit: s.Commit, Accepted: s.Accepted, Derived: s.Derived, Former: s.Former, Refusal: s.Refusal, Seen: s.Seen, Frozen: s.Frozen, Time: s.Time, Recent: s.Recent,
 		Bindings: map[object.ID]BindingRecord{}, Tombstones: map[object.ID]TombstoneRecord{}, Detached: map[object.ID]TombstoneRecord{}}
 	for b := range s.Bindings.Values() {
 		saved.Bindings[b.ID] = b.Record()
@@ -189,7 +191,7 @@ func (s *State) Save() *Saved {
 // runs where, and what becomes of it if it is not wanted. Nothing can be folded onto
 // it; Rewrite goes on from it.
 func (s *Saved) Remains() State {
-	state := State{Commit: s.Commit, Accepted: s.Accepted, Refusal: s.Refusal, Time: s.Time, Recent: s.Recent}
+	state := State{Commit: s.Commit, Accepted: s.Accepted, Refusal: s.Refusal, Derived: s.Derived, Former: s.Former, Time: s.Time, Recent: s.Recent}
 	for id, r := range s.Bindings {
 		b := &Binding{ID: id, Claim: r.Claim, Immediate: r.Immediate, Own: r.Own, Requires: r.Requires,
 			Active: &Active{Template: &fleet.Template{ID: id}, Policy: &fleet.Policy{Ref: r.Policy}}}
@@ -206,6 +208,9 @@ func (s *Saved) Remains() State {
 
 	for id, r := range s.Tombstones {
 		state.Tombstones = state.Tombstones.With(id.Key(), r.tombstone(id))
+	}
+	for id, r := range s.Detached {
+		state.Detached = state.Detached.With(id.Key(), r.tombstone(id))
 	}
 	return state
 }
@@ -270,7 +275,7 @@ func (r *BindingRecord) older(w WorkRecord, inGit bool) (contents []int) {
 // Restore makes the State again. snapshots are those of the accepted commit
 // and of what Needs named.
 func (s *Saved) Restore(snapshots map[string]*fleet.Snapshot) (State, error) {
-	state := State{Commit: s.Commit, Accepted: s.Accepted, Refusal: s.Refusal, Snapshot: snapshots[s.Accepted], Seen: s.Seen, Frozen: s.Frozen, Time: s.Time, Recent: s.Recent}
+	state := State{Commit: s.Commit, Accepted: s.Accepted, Derived: s.Derived, Former: s.Former, Refusal: s.Refusal, Snapshot: snapshots[s.Accepted], Seen: s.Seen, Frozen: s.Frozen, Time: s.Time, Recent: s.Recent}
 	if state.Snapshot != nil {
 		state.index = newIndex(state.Snapshot)
 		state.index.clusters = state.candidates()

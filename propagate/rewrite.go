@@ -15,6 +15,7 @@ const TrailerAllowRewrite = "Fairlead-Allow-Rewrite"
 // the line.
 func Rewrite(old, line State, c Commit) State {
 	next := line
+	next.remember(&old)
 	r := &removals{next: &next, commit: c.Hash}
 	for key, b := range old.Bindings.All() {
 		now := line.Bindings.At(key)

@@ -36,6 +36,11 @@ type State struct {
 	// is sent there; they are accounted for if the cluster comes back.
 	Detached ordered.Map[*Tombstone]
 
+	// Derived is the fleet's name where fairlead.yaml gives none, and Former are the
+	// names that it had earlier, sorted. See naming.go.
+	Derived string
+	Former  []string
+
 	// Time is when Commit was made, in seconds since 1970; see later.
 	Time int64
 

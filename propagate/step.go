@@ -17,6 +17,7 @@ import "github.com/fairlead/fairlead/fleet"
 // confirmation, contributes nothing but the reason (fold rule 3): everything else in
 // the state stays, and the next commit is compared with the same snapshot.
 func Step(prev State, c Commit) State {
+	prev = prev.begin(c)
 	next, guard := advance(prev, c)
 	if guard != nil {
 		return prev.refuse(c, guard, guard.problems())
@@ -26,7 +27,7 @@ func Step(prev State, c Commit) State {
 
 // Preview is Step without the guard's veto: the state as if the commit were
 // confirmed, and the guard that asks for that.
-func Preview(prev State, c Commit) (State, *Guard) { return advance(prev, c) }
+func Preview(prev State, c Commit) (State, *Guard) { return advance(prev.begin(c), c) }
 
 // advance goes through the stages of a step.
 func advance(prev State, c Commit) (State, *Guard) {
@@ -40,6 +41,7 @@ func advance(prev State, c Commit) (State, *Guard) {
 	st.next.Time = prev.later(c)
 	st.next.Recent = lastHour(prev.Recent, st.next.Time)
 	st.next.Snapshot = c.Snapshot
+	st.next.remember(&prev)
 	if c.Snapshot == prev.Snapshot {
 		return st.next, nil
 	}

@@ -411,6 +411,7 @@ func (l *Loop) dispatch() error {
 
 	state := l.state
 	want := newDesired(&state)
+	want.marker.Has = history.Holds(l.repo, state.Commit)
 	want.source = sync.OnceValue(func() member.Source { return l.source(state.Accepted) })
 	if err := l.dispatcher.Sync(want, changed, dispatch.SyncOptions{All: all, OnlyKnown: state.Refusal != nil}); err != nil {
 		return err

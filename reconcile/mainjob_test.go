@@ -153,6 +153,7 @@ func withoutMarks(o *unstructured.Unstructured) *unstructured.Unstructured {
 	o.SetResourceVersion("")
 	labels, annotations := o.GetLabels(), o.GetAnnotations()
 	delete(labels, object.LabelManaged)
+	delete(labels, object.LabelFleet)
 	maps.DeleteFunc(annotations, func(key, _ string) bool { return strings.HasPrefix(key, "fairlead.dev/") })
 	o.SetLabels(labels)
 	o.SetAnnotations(annotations)

@@ -143,7 +143,7 @@ func (f *diffFlags) drifted(ctx context.Context, s *propagate.State, cluster *fl
 	}
 
 	failed := ask.Each(ctx, []*fleet.Cluster{cluster}, func(ctx context.Context, name string, r *push.Reader) error {
-		found, err = status.Drift(ctx, s, name, r, asked)
+		found, err = status.Drift(ctx, s, f.marker, name, r, asked)
 		return err
 	})
 	if failed[cluster.Name] != nil {

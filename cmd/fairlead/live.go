@@ -216,7 +216,7 @@ func (q *liveQuestion) names(out io.Writer, members []string) error {
 }
 
 // table has the columns that kubectl shows, CLUSTER after the first and
-// ADOPTION after the last: whether we manage the object. Pods are never managed
+// ADOPTION after the last: whether this fleet manages the object. Pods are never managed
 // themselves, so only -o wide has the column for them, as in karmadactl.
 func (q *liveQuestion) table(out io.Writer, members []string, of push.Resource) error {
 	columns, rows := q.rows(members)
@@ -229,7 +229,7 @@ func (q *liveQuestion) table(out io.Writer, members []string, of push.Resource) 
 	)}
 	for _, r := range rows {
 		adopted := "N"
-		if r.Object.Labels[object.LabelManaged] == "true" {
+		if q.flags.marker.Whose(r.Object.Labels, r.Object.Annotations, false) == object.Ours {
 			adopted = "Y"
 		}
 		for i, cell := range r.Cells {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/look/history"
+	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/reconcile/checkpoint"
 	"github.com/fairlead/fairlead/source"
@@ -99,6 +100,8 @@ type lookFlags struct {
 	noCache bool
 	gates   features.FeatureGates
 	flags   *pflag.FlagSet
+
+	marker object.Marker // by what the fleet knows its objects, once it is folded
 }
 
 func (f *lookFlags) bind(flags *pflag.FlagSet) {
@@ -147,6 +150,7 @@ func (f *lookFlags) folded(ctx context.Context) (head string, state propagate.St
 	if state.Snapshot == nil {
 		state.Snapshot = &fleet.Snapshot{}
 	}
+	f.marker = l.MarkerOf(&state)
 
 	return head, state, err
 }

@@ -107,6 +107,12 @@ func (h *History) At(head string) (propagate.State, error) {
 // since.
 func (h *History) Read(c *source.Commit, on *propagate.State) (propagate.Commit, error) {
 	in := propagate.Commit{Hash: c.Hash, Time: c.When.Unix(), Trailers: Convert(c.Trailers)}
+	if on.Commit == "" || begins(c) {
+		var err error
+		if in.Derived, in.Formerly, err = h.derived(c.Hash); err != nil {
+			return in, err
+		}
+	}
 	tree, err := c.Tree(h.path)
 	if errors.Is(err, source.ErrNoPath) {
 		in.Problems = []fleet.Problem{{Message: err.Error()}}

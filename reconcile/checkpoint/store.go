@@ -50,6 +50,8 @@ type head struct {
 	Origin   Origin              `json:"origin"`
 	Commit   string              `json:"commit"`
 	Accepted string              `json:"accepted"`
+	Derived  string              `json:"derived,omitempty"`
+	Former   []string            `json:"former,omitempty"`
 	Refusal  *propagate.Refusal  `json:"refusal,omitempty"`
 	Seen     *propagate.Seen     `json:"seen,omitempty"`
 	Frozen   map[string]string   `json:"frozen,omitempty"`
@@ -114,10 +116,12 @@ func (c *Store) Load(origin Origin, hist *history.History) (propagate.State, boo
 	}
 
 	saved.Commit, saved.Accepted, saved.Refusal = h.Commit, h.Accepted, h.Refusal
+	saved.Derived, saved.Former = h.Derived, h.Former
 	saved.Seen, saved.Frozen, saved.Redigested = h.Seen, h.Frozen, h.Engine != history.Engine
 	saved.Time, saved.Recent = h.Time, h.Recent
 	if !hist.Has(saved.Commit) {
-		return saved.Remains(), false, &GoneError{saved.Commit}
+		c.kept = saved.Remains() // the next state is written over all of it
+		return c.kept, false, &GoneError{saved.Commit}
 	}
 
 	state, err := history.Restore(saved, hist)
@@ -186,7 +190,11 @@ func read[R any](b *bbolt.Bucket, into map[object.ID]R) error {
 // Save saves a state in one transaction. Its cost follows what changed since the last
 // one.
 func (c *Store) Save(origin Origin, next propagate.State) error {
-	raw, err := seal(head{format, history.Engine, origin, next.Commit, next.Accepted, next.Refusal, next.Seen, next.Frozen, next.Time, next.Recent})
+	raw, err := seal(head{
+		Format: format, Engine: history.Engine, Origin: origin, Commit: next.Commit, Accepted: next.Accepted,
+		Derived: next.Derived, Former: next.Former, Refusal: next.Refusal, Seen: next.Seen, Frozen: next.Frozen,
+		Time: next.Time, Recent: next.Recent,
+	})
 	if err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
