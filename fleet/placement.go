@@ -143,13 +143,10 @@ func isEmptyAffinity(a *policyv1alpha1.ClusterAffinity) bool {
 	return a.LabelSelector == nil && a.FieldSelector == nil && len(a.ClusterNames) == 0 && len(a.ExcludeClusters) == 0
 }
 
-// checkToleration is Kubernetes' validation of a toleration, without the
-// operators that compare numbers.
+// checkToleration is Kubernetes' validation of a toleration, without the operators
+// that compare numbers. One without a key tolerates every
+// taint that has its value; Kubernetes wants Exists there, Karmada does not (R07).
 func checkToleration(c *check, path string, t *corev1.Toleration) {
-	if t.Key == "" && t.Operator != corev1.TolerationOpExists {
-		c.at(path, "%s.operator must be Exists when there is no key", path)
-	}
-
 	if t.Key != "" {
 		for _, msg := range validation.IsQualifiedName(t.Key) {
 			c.at(path+".key", "%s.key %q: %s", path, t.Key, msg)

@@ -134,6 +134,13 @@ func (l comparing) cell(b *propagate.Binding, w *propagate.Work, answer Answer) 
 	case answer.Err != nil:
 		c.State, c.Why = Unknown, answer.Err.Error()
 		return c
+	case seen != nil && seen.Err != nil && (w.Released != nil || w.Blocked != ""):
+		c.State, c.Why, c.First = Failed, Cause(seen.Err), w.Want.Revision
+		return c
+	case seen != nil && seen.Err != nil:
+		seen = nil
+	}
+	switch {
 	case seen == nil && w.Released == nil && w.Blocked == "":
 		c.State, c.Why, c.Arrived = Pending, "nothing was released to it yet", true
 		return c

@@ -5,6 +5,7 @@ package status
 import (
 	"cmp"
 	"context"
+	"errors"
 	"iter"
 	"maps"
 	"slices"
@@ -219,4 +220,13 @@ func HeldChanges(state *propagate.State, cluster string, asked func(object.ID) b
 
 	slices.SortFunc(all, func(a, b Difference) int { return cmp.Compare(a.Object.Key(), b.Object.Key()) })
 	return all
+}
+
+// served returns nil for the error of an object that cannot be there: its kind is not
+// served, or the server takes none like it.
+func served(err error) error {
+	if errors.Is(err, member.NotServed) || errors.Is(err, member.Invalid) {
+		return nil
+	}
+	return err
 }

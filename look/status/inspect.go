@@ -47,6 +47,10 @@ type Observation struct {
 	Why      string         // the reason for Progress
 	Status   map[string]any // the part that is collected
 	Unclear  error          // of the scripts that determine health and status
+
+	// Err is why this object could not be observed, where others could: it, or its
+	// kind, is not what the member takes or shows.
+	Err error
 }
 
 // Observations are what was observed on one cluster, of the objects that the fleet
@@ -57,7 +61,7 @@ type Observations map[object.ID]*Observation
 // or has released and no longer wants there. The marks on the objects tell what they
 // are, and of knows which are the fleet's, so no other source is needed.
 func Inspect(ctx context.Context, state *propagate.State, of object.Marker, cluster string, member Inspector) (Observations, error) {
-	s := &inspection{state: state, of: of, member: member, observed: Observations{}, wanted: map[object.ID]bool{}}
+	s := &inspection{state: state, of: of, member: member, observed: Observations{}, wanted: map[object.ID]bool{}, troubles: map[schema.GroupKind]error{}}
 	for gvk := range s.kinds(cluster) {
 		if err := s.ours(ctx, gvk); err != nil {
 			return nil, err
@@ -72,6 +76,14 @@ type inspection struct {
 	member   Inspector
 	observed Observations
 	wanted   map[object.ID]bool
+	troubles map[schema.GroupKind]error // of kinds as a whole
+}
+
+// own reports whether an error is of one object or one kind: then everything else on
+// the member can be observed all the same (R04). A kind that is not served has no
+// objects.
+func own(err error) bool {
+	return errors.Is(err, member.NotServed) || errors.Is(err, member.Invalid)
 }
 
 // kinds returns the kinds of the works and removals on a cluster, sorted. What is
@@ -114,7 +126,7 @@ func (s *inspection) ours(ctx context.Context, gvk schema.GroupVersionKind) erro
 	if !s.state.Reports(gvk.GroupVersion().String(), gvk.Kind) {
 		for found, err := range s.member.Ours(ctx, gvk) {
 			if err != nil {
-				return served(err)
+				return s.trouble(gvk, err)
 			}
 			if s.wanted[found.ID] {
 				s.observed[found.ID] = s.observe(found.Labels, found.Annotations)
@@ -124,7 +136,7 @@ func (s *inspection) ours(ctx context.Context, gvk schema.GroupVersionKind) erro
 	}
 	for obj, err := range s.member.OursWhole(ctx, gvk) {
 		if err != nil {
-			return served(err)
+			return s.trouble(gvk, err)
 		}
 		o := &unstructured.Unstructured{Object: obj}
 		id := object.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: o.GetNamespace(), Name: o.GetName()}
@@ -136,12 +148,13 @@ func (s *inspection) ours(ctx context.Context, gvk schema.GroupVersionKind) erro
 	return nil
 }
 
-// served returns nil for the error of a kind that the member does not serve.
-func served(err error) error {
-	if errors.Is(err, member.NotServed) {
-		return nil
+// trouble keeps the error of a kind, and returns one of the whole member.
+func (s *inspection) trouble(gvk schema.GroupVersionKind, err error) error {
+	if !own(err) {
+		return err
 	}
-	return err
+	s.troubles[gvk.GroupKind()] = err
+	return nil
 }
 
 func (s *inspection) observe(labels, annotations map[string]string) *Observation {
@@ -202,6 +215,10 @@ func (s *inspection) missing(ctx context.Context, cluster string) error {
 		if w == nil || s.observed[b.ID] != nil {
 			continue
 		}
+		if err := s.troubles[b.GroupKind()]; err != nil {
+			s.observed[b.ID] = &Observation{Err: err, Replicas: -1}
+			continue
+		}
 		gv, err := schema.ParseGroupVersion(apiVersionOf(w))
 		if err != nil {
 			continue
@@ -216,10 +233,10 @@ func (s *inspection) missing(ctx context.Context, cluster string) error {
 	for at, ids := range missing {
 		if len(ids) > few {
 			for found, err := range s.member.List(ctx, at.GroupVersionKind, at.namespace) {
+				if err := s.trouble(at.GroupVersionKind, err); err != nil {
+					return err
+				}
 				if err != nil {
-					if err := served(err); err != nil {
-						return err
-					}
 					break
 				}
 				if ids[found.ID] {
@@ -230,7 +247,10 @@ func (s *inspection) missing(ctx context.Context, cluster string) error {
 		}
 		for id := range ids {
 			found, err := s.member.Get(ctx, member.Ref{GroupVersionKind: at.GroupVersionKind, Namespace: id.Namespace, Name: id.Name})
-			if err := served(err); err != nil {
+			switch {
+			case err != nil && own(err):
+				s.observed[id] = &Observation{Err: err, Replicas: -1}
+			case err != nil:
 				return err
 			}
 			if found != nil {

@@ -4,6 +4,7 @@ package status_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"reflect"
@@ -26,6 +27,7 @@ type recorder struct {
 	ours     map[string][]string // names, by kind
 	others   []string            // names of ConfigMaps that are not ours
 	unserved string              // a kind that is not served
+	invalid  string              // a kind of which one object cannot be asked for
 	err      error
 }
 
@@ -33,6 +35,9 @@ func (r *recorder) note(what string, gvk schema.GroupVersionKind, rest string) e
 	r.requests = append(r.requests, fmt.Sprint(what, " ", gvk.Kind, rest))
 	if gvk.Kind == r.unserved {
 		return &member.Error{Reason: member.NotServed, Err: fmt.Errorf("no %s here", gvk.Kind)}
+	}
+	if what == "get" && gvk.Kind == r.invalid {
+		return &member.Error{Reason: member.Invalid, Err: fmt.Errorf("%s needs a namespace", gvk.Kind)}
 	}
 	return r.err
 }
@@ -139,7 +144,7 @@ spec:
 		t.Fatal(err)
 	}
 	slices.Sort(m.requests)
-	want := []string{"get Secret s", "get Widget w", "list ConfigMap in default", "ours ConfigMap", "ours Secret", "whole Deployment", "whole Widget"}
+	want := []string{"get Secret s", "list ConfigMap in default", "ours ConfigMap", "ours Secret", "whole Deployment", "whole Widget"}
 	if !reflect.DeepEqual(m.requests, want) {
 		t.Errorf("requests %q\n want %q", m.requests, want)
 	}
@@ -153,9 +158,23 @@ spec:
 		`ConfigMap c1 ours=true revision="" replicas=0/-1 Current`,
 		`ConfigMap c5 ours=false revision="" replicas=0/-1 Current`,
 		`Deployment web ours=true revision="" replicas=1/3 InProgress`,
+		`Widget w ours=false revision="" replicas=0/-1 `, // its kind is not served
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("observed %q\n want %q", got, want)
+	}
+
+	// One object that the member does not take is its own trouble (R04).
+	m = &recorder{ours: map[string][]string{"Deployment": {"web"}}, invalid: "Secret"}
+	seen, err = status.Inspect(t.Context(), &state, object.Marker{}, "eu-1", m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := seen[object.ID{Kind: "Secret", Namespace: "default", Name: "s"}]; s == nil || !errors.Is(s.Err, member.Invalid) {
+		t.Errorf("the Secret is %+v", s)
+	}
+	if s := seen[object.ID{Group: "apps", Kind: "Deployment", Namespace: "default", Name: "web"}]; s == nil || !s.Ours || s.Err != nil {
+		t.Errorf("the Deployment is %+v", s)
 	}
 
 	// What cannot be read is not missing.
