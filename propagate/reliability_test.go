@@ -41,6 +41,12 @@ func TestReliabilityCases(t *testing.T) {
 		}
 	}
 
+	for _, row := range table(t, "reliability.md", "attack") {
+		if !regexp.MustCompile(`^A\d+$`).MatchString(row[0]) || len(proofs(t, row[0], row[2])) == 0 {
+			t.Errorf("the attack %s is shown nowhere", row[0])
+		}
+	}
+
 	claims := stories(t)
 	for name, text := range goTests(t) {
 		claims[name] = text

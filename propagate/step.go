@@ -28,8 +28,11 @@ func Step(prev State, c Commit) State {
 // confirmed, and the guard that asks for that.
 func Preview(prev State, c Commit) (State, *Guard) { return advance(prev, c) }
 
-// advance goes through the stages of a step.
-func advance(prev State, c Commit) (State, *Guard) {
+// advance goes through the stages of a step. A commit on which one of them fails
+// is refused.
+func advance(prev State, c Commit) (next State, guard *Guard) {
+	defer recovered(func() { next, guard = prev.refuse(c, nil, []fleet.Problem{defect}), nil })
+
 	// A commit that is not valid must change nothing, so this comes first.
 	if !c.validate() {
 		return prev.refuse(c, nil, c.Problems), nil
