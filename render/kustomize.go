@@ -268,6 +268,7 @@ func (k *kustomized) finish(file string, t cost) {
 	}
 
 	t.references()
+	k.steps = min(t.pairs, maxPairs) + min(t.took(), maxSteps)
 	if k.parsed.fields["buildMetadata"] != nil {
 		t.spend("notes of transformers on objects", product(t.marks, stepsPerMark))
 	}

@@ -105,7 +105,7 @@ func (h *History) At(head string) (propagate.State, error) {
 func (h *History) Read(c *source.Commit, on *propagate.State) (propagate.Commit, error) {
 	in := propagate.Commit{Hash: c.Hash, Trailers: Convert(c.Trailers)}
 	tree, err := c.Tree(h.path)
-	if errors.Is(err, source.ErrNoPath) {
+	if err != nil && !source.IsUnavailable(err) {
 		in.Problems = []fleet.Problem{{Message: err.Error()}}
 		return in, nil
 	}
@@ -191,6 +191,11 @@ func (h *History) render(tree *source.Tree, edits map[string][]byte, base readin
 		return reading{}, tree.Err()
 	case errors.As(err, &problems):
 		r.problems = problems
+	case errors.Is(err, source.ErrTooManyChanges):
+		r.problems = []fleet.Problem{{Message: err.Error() + " from those of the last accepted commit"}}
+	case err != nil && !source.IsUnavailable(err):
+		// What is wrong with the tree is found when it is compared, or when it is read.
+		r.problems = []fleet.Problem{{Message: err.Error()}}
 	case err != nil:
 		return reading{}, err
 	default:
