@@ -58,6 +58,9 @@ func advance(prev State, c Commit) (next State, guard *Guard) {
 	// The bindings are decided with the index of the new snapshot, of which they
 	// become a part.
 	st.decide()
+	if problem := st.tooMuch(); problem != nil {
+		return prev.refuse(c, nil, []fleet.Problem{*problem}), nil
+	}
 
 	// A cluster that returns keeps what is wanted there, which is decided now.
 	st.reclaim()
