@@ -23,8 +23,10 @@ type Commit struct {
 	// Authored is the author date, When the commit date, both in UTC.
 	Authored, When time.Time
 	// Trailers are those of the commit, then those of the commits that it merges,
-	// newest first: a forge writes its own message for a merge.
+	// newest first: a forge writes its own message for a merge. Own is how many of
+	// them are the commit's.
 	Trailers []Trailer
+	Own      int
 
 	repo *Repo
 	tree plumbing.Hash
@@ -52,6 +54,7 @@ func (r *Repo) fill(c *commit, seen commits) (*Commit, error) {
 		Trailers: trailers(c.message), repo: r, tree: c.tree,
 	}
 
+	out.Own = len(out.Trailers)
 	if len(c.parents) == 0 {
 		return out, nil
 	}

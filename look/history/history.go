@@ -67,10 +67,12 @@ func begins(c *source.Commit) bool {
 }
 
 // Fold folds commits onto state, and calls each, if it is not nil, after every
-// step. An error of each ends the fold.
+// step. An error of each ends the fold. Of what later ones of them skip nothing is
+// read.
 func (h *History) Fold(state propagate.State, commits []*source.Commit, each func(*source.Commit, propagate.State) error) (propagate.State, error) {
+	skipped := skipped(commits)
 	for _, c := range commits {
-		in, err := h.Read(c, &state)
+		in, err := h.input(c, &state, skipped)
 		if err != nil {
 			return state, err
 		}

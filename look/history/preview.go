@@ -29,13 +29,15 @@ func (l *States) Preview(before propagate.State, from, head string, each bool) (
 	if c.Trailers, err = l.Repo.TrailersIn(from, head); err != nil {
 		return before, nil, err
 	}
+	c.Own = 0 // what a branch says of other commits counts nowhere, or in the merge's own message
 
 	return l.previewEach(before, []*source.Commit{c})
 }
 
 func (l *States) previewEach(state propagate.State, commits []*source.Commit) (after propagate.State, held *propagate.Guard, err error) {
+	skipped := skipped(commits)
 	for _, c := range commits {
-		in, err := l.History.Read(c, &state)
+		in, err := l.History.input(c, &state, skipped)
 		if err != nil {
 			return state, nil, err
 		}
