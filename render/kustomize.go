@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -99,9 +100,13 @@ func (k *kustomized) relative(name string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(name, mount), "/")
 }
 
+// address is one of this process, which some of kustomize's errors print.
+var address = regexp.MustCompile(`0x[0-9a-f]{6,}`)
+
 func (k *kustomized) trimPaths(err error) string {
 	text := oneLine(err.Error())
 	text = strings.ReplaceAll(text, mount+"/", "")
+	text = address.ReplaceAllString(text, "…")
 	return strings.ReplaceAll(text, mount, ".")
 }
 
