@@ -14,6 +14,8 @@ import (
 
 var (
 	errDeleting = errors.New("the previous object is still terminating")
+	// errLeft says that what stands there is not ours to delete.
+	errLeft = errors.New("not ours")
 	// errEnded keeps an act from its next request; nobody hears of it.
 	errEnded = errors.New("the process ends")
 )
@@ -58,7 +60,7 @@ func (w *worker) act(m member.Member, id object.ID) (op Op, note string, failure
 		if !known {
 			return "", "", nil
 		}
-		op, note, err = w.remove(m, id, want, entry)
+		op, note, err = w.remove(m, fleet, id, want, entry)
 	}
 	if err != nil {
 		return op, "", w.failed(string(op), id, err)
@@ -67,7 +69,7 @@ func (w *worker) act(m member.Member, id object.ID) (op Op, note string, failure
 }
 
 // remove deletes an object, or leaves it running, after a look at the live one.
-func (w *worker) remove(m member.Member, id object.ID, want Desire, entry Entry) (op Op, note string, err error) {
+func (w *worker) remove(m member.Member, fleet Fleet, id object.ID, want Desire, entry Entry) (op Op, note string, err error) {
 	op = OpDelete
 	if want.Verb == Orphan {
 		op = OpOrphan
@@ -78,24 +80,27 @@ func (w *worker) remove(m member.Member, id object.ID, want Desire, entry Entry)
 	}
 	ref := member.RefTo(id, apiVersion)
 	if want.Verb == Orphan {
-		if err := m.Release(w.d.ctx, ref, entry.UID); err != nil {
+		if err := m.Release(w.d.ctx, ref, entry.UID, fleet.Marker()); err != nil {
 			return op, "", err
 		}
 		w.acknowledge(id, nil)
 		return op, "", nil
 	}
-	uid, note, err := w.ask(m, ref, entry.UID)
+	uid, note, err := w.ask(m, fleet, ref, entry.UID)
 	if err == nil && w.d.closed() {
 		err = errEnded
 	}
 	switch {
+	case errors.Is(err, errLeft):
+		w.acknowledge(id, nil)
+		return "", "", nil
 	case err != nil:
 		return op, "", err
 	case note != "":
 		op = OpOrphan
-		err = m.Release(w.d.ctx, ref, uid)
+		err = m.Release(w.d.ctx, ref, uid, fleet.Marker())
 	case uid != "":
-		err = m.Delete(w.d.ctx, ref, uid)
+		err = m.Delete(w.d.ctx, ref, uid, fleet.Marker())
 	}
 	if err != nil {
 		return op, "", err
@@ -109,7 +114,7 @@ func (w *worker) remove(m member.Member, id object.ID, want Desire, entry Entry)
 
 // ask returns the UID of the object to delete, empty when there is none that
 // is ours, and a note when a mark on it keeps it.
-func (w *worker) ask(m member.Member, ref member.Ref, uid types.UID) (types.UID, string, error) {
+func (w *worker) ask(m member.Member, fleet Fleet, ref member.Ref, uid types.UID) (types.UID, string, error) {
 	found, err := m.Get(w.d.ctx, ref)
 	if errors.Is(err, member.NotServed) {
 		// Delete and Release know whether that is certain.
@@ -121,8 +126,11 @@ func (w *worker) ask(m member.Member, ref member.Ref, uid types.UID) (types.UID,
 	if err != nil || found == nil {
 		return "", "", err
 	}
-	if uid != "" && found.UID != uid || uid == "" && (!found.Ours() || object.IsNeeded(ref.ID(), found.Annotations[object.AnnotationDigest])) {
-		return "", "", nil
+	switch whose := found.Whose(fleet.Marker(), uid != ""); {
+	case uid != "" && found.UID != uid, whose == object.AnotherFleets:
+		return "", "", errLeft
+	case uid == "" && (whose != object.Ours || object.IsNeeded(ref.ID(), found.Annotations[object.AnnotationDigest])):
+		return "", "", errLeft
 	}
 	if key := object.Protection(found.Annotations, found.Labels); key != "" {
 		return found.UID, "kept in the cluster because of " + key, nil

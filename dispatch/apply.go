@@ -6,6 +6,8 @@ import (
 	"errors"
 	"maps"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/fairlead/fairlead/dispatch/member"
 	"github.com/fairlead/fairlead/object"
 )
@@ -30,7 +32,7 @@ func (a *application) apply(entry Entry) error {
 		if err != nil {
 			return err
 		}
-		return a.onto(found)
+		return a.onto(found, "")
 	}
 	update, err := a.update()
 	if err != nil {
@@ -53,7 +55,15 @@ func (a *application) apply(entry Entry) error {
 				return err
 			}
 		}
-		return a.onto(found)
+		return a.onto(found, entry.UID)
+	}
+	if errors.Is(err, member.Foreign) {
+		// Another fleet made it its own.
+		found, err := a.m.Get(a.w.d.ctx, a.ref)
+		if err != nil {
+			return err
+		}
+		return a.onto(found, "")
 	}
 	if err != nil {
 		return err
@@ -73,6 +83,7 @@ type application struct {
 }
 
 func (a *application) put(manifest map[string]any, opt member.ApplyOptions) (member.Applied, error) {
+	opt.Marker = a.fleet.Marker()
 	opt.Namespace = func() map[string]any { return a.fleet.Namespace(a.w.cluster, a.ref.Namespace) }
 	return a.m.Apply(a.w.d.ctx, manifest, opt)
 }
@@ -99,22 +110,26 @@ func (a *application) update() (map[string]any, error) {
 	return manifest, nil
 }
 
-// onto applies to what was found at the object's place.
-func (a *application) onto(found *member.Found) error {
-	switch {
-	case found == nil:
+// onto applies to what was found at the object's place, of which the inventory has
+// had the UID known.
+func (a *application) onto(found *member.Found, known types.UID) error {
+	if found == nil {
 		return a.create()
-	case found.Ours() && found.Deleting:
+	}
+
+	ours := found.Whose(a.fleet.Marker(), known != "" && known == found.UID) == object.Ours
+	switch {
+	case ours && found.Deleting:
 		return &member.Error{Reason: member.Conflict, Err: errDeleting}
-	case found.Ours() && found.Digest() == a.want.Digest:
+	case ours && found.Digest() == a.want.Digest:
 		// It was sent before, and the acknowledgement was lost.
 		return a.acknowledge(member.Applied{UID: found.UID})
-	case found.Ours():
+	case ours:
 		return a.send(member.ApplyOptions{Force: true, UID: found.UID})
 	case a.want.Overwrite:
 		return a.overwrite()
 	}
-	return &member.Error{Reason: member.Foreign, Err: member.ErrNotOurs}
+	return member.NotOurs(found.Labels)
 }
 
 // create applies without force to a place that is believed to be empty: an
@@ -149,8 +164,18 @@ func (a *application) create() error {
 		if _, err := a.m.Apply(a.w.d.ctx, member.Identity(a.ref), member.ApplyOptions{UID: applied.UID}); err != nil && !errors.Is(err, member.Gone) {
 			return err
 		}
+		return member.NotOurs(nil)
 	}
-	return &member.Error{Reason: member.Foreign, Err: member.ErrNotOurs}
+	return a.foreign()
+}
+
+// foreign is the error for what came in between, with whose it is.
+func (a *application) foreign() error {
+	found, err := a.m.Get(a.w.d.ctx, a.ref)
+	if err != nil || found == nil {
+		return member.NotOurs(nil)
+	}
+	return member.NotOurs(found.Labels)
 }
 
 // overwrite makes an object ours that is not. What was never tracked gets its

@@ -156,7 +156,7 @@ func benchRelist(b *testing.B, config *rest.Config) {
 	}
 	for b.Loop() {
 		ref := refConfigMap("relisted-07777")
-		if err := m.Delete(context.Background(), ref, ""); err != nil {
+		if err := m.Delete(context.Background(), ref, "", dispatchtest.Sea); err != nil {
 			b.Fatal(err)
 		}
 		requests.Store(0)

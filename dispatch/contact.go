@@ -134,7 +134,7 @@ func (c *firstContact) wanted(id object.ID) bool {
 }
 
 // readMarks lists every place where the fleet has or had objects, and returns
-// those that bear our label. Where the member has not even the namespace there
+// those that bear our marks. Where the member has not even the namespace there
 // is nothing to list.
 func (c *firstContact) readMarks() (map[object.ID]Entry, *listCache, error) {
 	places := map[place][]object.ID{}
@@ -158,11 +158,11 @@ func (c *firstContact) readMarks() (map[object.ID]Entry, *listCache, error) {
 		return nil, nil, err
 	}
 
-	ours, seen := map[object.ID]Entry{}, &listCache{}
+	ours, seen, of := map[object.ID]Entry{}, &listCache{}, c.fleet.Marker()
 	for p, found := range lists {
 		for _, id := range places[p] {
 			f := found[id]
-			if f == nil || !f.Ours() || f.Deleting || givenUp[id] && object.IsNeeded(id, f.Annotations[object.AnnotationDigest]) {
+			if f == nil || !f.Ours(of) || f.Deleting || givenUp[id] && object.IsNeeded(id, f.Annotations[object.AnnotationDigest]) {
 				continue
 			}
 			ours[id] = Entry{APIVersion: p.GroupVersion().String(), UID: f.UID, Digest: f.Digest()}
@@ -191,7 +191,7 @@ func (c *firstContact) listEmpty(places map[place][]object.ID) (map[place]map[ob
 	w.mu.Lock()
 	w.namespaces.known.forget()
 	w.mu.Unlock()
-	found, err := w.namespaces.list(c.m, c.wanted)
+	found, err := w.namespaces.list(c.m, c.fleet, c.wanted)
 	if err != nil {
 		return nil, at(place{member.NamespaceKind, ""}, err)
 	}
@@ -228,7 +228,7 @@ func (c *firstContact) listRest(places []place, lists map[place]map[object.ID]*m
 		if failed {
 			return
 		}
-		found, err := c.w.list(c.m, p, c.wanted)
+		found, err := c.w.list(c.m, c.fleet, p, c.wanted)
 		mu.Lock()
 		defer mu.Unlock()
 		switch {

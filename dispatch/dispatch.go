@@ -34,6 +34,8 @@ type Fleet interface {
 	Namespace(cluster, name string) map[string]any
 	// Source is the commit that the fleet is of.
 	Source() member.Source
+	// Marker knows which objects on a member are the fleet's.
+	Marker() object.Marker
 }
 
 // Verb is what to do with an object.

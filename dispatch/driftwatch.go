@@ -225,6 +225,9 @@ func (d *driftWatch) observe(e member.WatchEvent, all *relist) {
 // relist is asked. The lock is held.
 func (d *driftWatch) setBack(told member.WatchEvent, all *relist) bool {
 	e, known := d.w.holdings.entries[told.ID]
+	if d.isTaken(told) {
+		return false
+	}
 	if !known || told.UID != e.UID || told.Gone || told.Deleting || told.Version == 0 || told.Version < e.Version && e.Version > all.newest {
 		return false
 	}
@@ -264,6 +267,8 @@ func (d *driftWatch) judge(told member.WatchEvent) {
 	case told.UID != e.UID:
 		d.drifted(told.ID, "was replaced", told.By)
 	case told.Deleting, told.Version != 0 && told.Version <= e.Version:
+	case d.isTaken(told):
+		d.taken(told, e)
 	case e.Fields == 0 && w.fleet.Desire(w.cluster, told.ID).Verb == Hold:
 		// Which fields were ours is not known, and what they should be is not at
 		// hand. It is told when the hold ends.
@@ -277,6 +282,27 @@ func (d *driftWatch) judge(told member.WatchEvent) {
 	}
 }
 
+// isTaken reports whether another fleet has made an object its own that we have on
+// record. The lock is held.
+func (d *driftWatch) isTaken(told member.WatchEvent) bool {
+	return !told.Gone && told.Whose(d.w.fleet.Marker(), true) == object.AnotherFleets
+}
+
+// taken strikes an object off the record. Where it is wanted the next attempt finds
+// it foreign, and takes it back only under Overwrite. The lock is held.
+func (d *driftWatch) taken(told member.WatchEvent, e Entry) {
+	d.w.record(told.ID, &Entry{APIVersion: e.APIVersion})
+	d.w.lists = nil // they may have it as ours
+	d.drifts.forget(told.ID)
+
+	want := d.w.fleet.Desire(d.w.cluster, told.ID)
+	if want.Verb == Apply && want.Overwrite {
+		d.drifted(told.ID, fmt.Sprintf("was taken over by the fleet %q", told.Labels[object.LabelFleet]), "")
+		return
+	}
+	d.w.enqueue(told.ID)
+}
+
 // isWhole reports whether all that we set on an object is still ours. Of what is
 // to go nothing can be said, and nothing is to be restored. The lock is held.
 func (d *driftWatch) isWhole(told member.WatchEvent) bool {
@@ -285,6 +311,10 @@ func (d *driftWatch) isWhole(told member.WatchEvent) bool {
 		return true
 	}
 	manifest, err := want.Manifest()
+	if err == nil && told.Labels[object.LabelFleet] == "" {
+		// An older version made it. It gets the name with its next apply.
+		delete(object.Section(object.Section(manifest, "metadata"), "labels"), object.LabelFleet)
+	}
 	return err == nil && member.Owns(told.Set, manifest, want.RetainReplicas)
 }
 

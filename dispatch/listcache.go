@@ -86,13 +86,13 @@ func (w *worker) find(m member.Member, ref member.Ref) (*member.Found, error) {
 	list := c.at(p)
 	list.once.Do(func() {
 		if c.expect[placeOf(ref.ID())] != 1 {
-			list.found, list.err = w.list(m, p, wanted)
+			list.found, list.err = w.list(m, fleet, p, wanted)
 			return
 		}
 		// A list for one is a get.
 		var found *member.Found
 		if found, list.err = m.Get(w.d.ctx, ref); found != nil {
-			list.found = map[object.ID]*member.Found{ref.ID(): trimmed(*found)}
+			list.found = map[object.ID]*member.Found{ref.ID(): trimmed(*found, fleet.Marker())}
 		}
 	})
 	if list.err != nil {
@@ -104,25 +104,31 @@ func (w *worker) find(m member.Member, ref member.Ref) (*member.Found, error) {
 
 // list returns what stands at a place, as far as it is wanted: a member may hold
 // many times as much of others.
-func (w *worker) list(m member.Member, p place, wanted func(object.ID) bool) (map[object.ID]*member.Found, error) {
-	out := map[object.ID]*member.Found{}
+func (w *worker) list(m member.Member, fleet Fleet, p place, wanted func(object.ID) bool) (map[object.ID]*member.Found, error) {
+	out, of := map[object.ID]*member.Found{}, fleet.Marker()
 	for found, err := range m.List(w.d.ctx, p.GroupVersionKind, p.namespace) {
 		if err != nil {
 			return nil, err
 		}
 		if wanted(found.ID) {
-			out[found.ID] = trimmed(found)
+			out[found.ID] = trimmed(found, of)
 		}
 	}
 	return out, nil
 }
 
-// trimmed is what a cache needs to remember.
-func trimmed(f member.Found) *member.Found {
+// trimmed is what a cache needs to remember: whose it is, and what it has.
+func trimmed(f member.Found, of object.Marker) *member.Found {
 	out := &member.Found{ID: f.ID, UID: f.UID, Deleting: f.Deleting}
-	if f.Ours() {
-		out.Labels = map[string]string{object.LabelManaged: "true"}
-		out.Annotations = map[string]string{object.AnnotationDigest: f.Annotations[object.AnnotationDigest]}
+	if !object.IsManaged(f.Labels) {
+		return out
+	}
+
+	name := f.Labels[object.LabelFleet]
+	out.Labels = map[string]string{object.LabelManaged: "true", object.LabelFleet: name}
+	out.Annotations = map[string]string{object.AnnotationDigest: f.Annotations[object.AnnotationDigest]}
+	if name != of.Name {
+		out.Annotations[object.AnnotationRevision] = f.Annotations[object.AnnotationRevision]
 	}
 	return out
 }

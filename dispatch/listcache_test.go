@@ -134,22 +134,27 @@ func TestListTrims(t *testing.T) {
 	digest := object.DigestOf([]byte("a"))
 	ours := member.Found{
 		ID: idOf(settings), UID: "1", ResourceVersion: "7", Deleting: true,
-		Labels:      map[string]string{object.LabelManaged: "true", "app": "web"},
-		Annotations: map[string]string{object.AnnotationDigest: digest.String(), "note": "long"},
+		Labels:      map[string]string{object.LabelManaged: "true", object.LabelFleet: "sea", "app": "web"},
+		Annotations: map[string]string{object.AnnotationDigest: digest.String(), object.AnnotationRevision: "c1", "note": "long"},
 	}
 	theirs := found("ConfigMap shop/theirs", "2")
 	theirs.Labels = map[string]string{"app": "web"}
 	theirs.Annotations = map[string]string{object.AnnotationDigest: digest.String()}
-	m := &scripted{found: []member.Found{ours, theirs, found("ConfigMap shop/unwanted", "3")}}
+	former := ours
+	former.ID.Name, former.Labels = "former", map[string]string{object.LabelManaged: "true", object.LabelFleet: "ocean"}
+	m := &scripted{found: []member.Found{ours, theirs, former, found("ConfigMap shop/unwanted", "3")}}
 	w := idleWorker(t, m, &disk{})
 
 	p := place{member.RefTo(ours.ID, "v1").GroupVersionKind, "shop"}
-	got, err := w.list(m, p, func(id object.ID) bool { return id.Name != "unwanted" })
-	if err != nil || len(got) != 2 {
+	got, err := w.list(m, desires{}, p, func(id object.ID) bool { return id.Name != "unwanted" })
+	if err != nil || len(got) != 3 {
 		t.Fatalf("got %v, %v", got, err)
 	}
-	if f := got[ours.ID]; f.UID != "1" || !f.Deleting || !f.Ours() || f.Digest() != digest || len(f.Labels) != 1 || len(f.Annotations) != 1 {
+	if f := got[ours.ID]; f.UID != "1" || !f.Deleting || !f.Ours(sea) || f.Digest() != digest || len(f.Labels) != 2 || len(f.Annotations) != 1 {
 		t.Errorf("of ours it remembers %+v", f)
+	}
+	if f := got[former.ID]; f.Ours(sea) || !f.Ours(object.Marker{Name: "sea", Former: []string{"ocean"}, Has: func(commit string) bool { return commit == "c1" }}) {
+		t.Errorf("of what bears another name it remembers %+v", f)
 	}
 	if f := got[theirs.ID]; f.UID != "2" || f.Deleting || f.Labels != nil || f.Annotations != nil {
 		t.Errorf("of what is not ours it remembers %+v", f)

@@ -76,13 +76,13 @@ func (c *namespaceCreator) ensure(m member.Member, fleet Fleet, name string) err
 
 	c.creating.Lock()
 	defer c.creating.Unlock()
-	if err := c.listOnce(m); err != nil {
+	if err := c.listOnce(m, fleet); err != nil {
 		return err
 	}
 	if c.has(name) {
 		return nil
 	}
-	_, err := m.Apply(c.w.d.ctx, neededNamespace(name, fleet.Namespace(c.w.cluster, name)), member.ApplyOptions{})
+	_, err := m.Apply(c.w.d.ctx, neededNamespace(name, fleet.Namespace(c.w.cluster, name), fleet.Marker()), member.ApplyOptions{})
 	if err != nil && !errors.Is(err, member.Foreign) {
 		return err
 	}
@@ -90,21 +90,21 @@ func (c *namespaceCreator) ensure(m member.Member, fleet Fleet, name string) err
 	return nil
 }
 
-func (c *namespaceCreator) listOnce(m member.Member) error {
+func (c *namespaceCreator) listOnce(m member.Member, fleet Fleet) error {
 	c.w.mu.Lock()
 	listed := c.known.listed
 	c.w.mu.Unlock()
 	if listed {
 		return nil
 	}
-	_, err := c.list(m, func(object.ID) bool { return false })
+	_, err := c.list(m, fleet, func(object.ID) bool { return false })
 	return err
 }
 
 // list reads which namespaces the member has, and returns those that are wanted;
 // nil when it may not know.
-func (c *namespaceCreator) list(m member.Member, wanted func(object.ID) bool) (map[object.ID]*member.Found, error) {
-	have, out := map[string]bool{}, map[object.ID]*member.Found{}
+func (c *namespaceCreator) list(m member.Member, fleet Fleet, wanted func(object.ID) bool) (map[object.ID]*member.Found, error) {
+	have, out, of := map[string]bool{}, map[object.ID]*member.Found{}, fleet.Marker()
 	for found, err := range m.List(c.w.d.ctx, member.NamespaceKind, "") {
 		if errors.Is(err, member.Forbidden) {
 			have, out = nil, nil
@@ -115,7 +115,7 @@ func (c *namespaceCreator) list(m member.Member, wanted func(object.ID) bool) (m
 		}
 		have[found.ID.Name] = true
 		if wanted(found.ID) {
-			out[found.ID] = trimmed(found)
+			out[found.ID] = trimmed(found, of)
 		}
 	}
 
@@ -145,11 +145,11 @@ func (c *namespaceCreator) miss(name string) {
 
 // neededNamespace is a namespace that is created because something needs it, from
 // the fleet's document if there is one.
-func neededNamespace(name string, doc map[string]any) map[string]any {
+func neededNamespace(name string, doc map[string]any, of object.Marker) map[string]any {
 	if doc == nil {
 		doc = member.Identity(member.Ref{GroupVersionKind: member.NamespaceKind, Name: name})
 	}
-	return object.AsNeeded(doc)
+	return object.AsNeeded(doc, of)
 }
 
 func namespaceID(name string) object.ID {

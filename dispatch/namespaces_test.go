@@ -151,13 +151,13 @@ func (*creator) CreatesNamespaces() {}
 func TestListNamespaces(t *testing.T) {
 	m := &scripted{found: []member.Found{found("Namespace kube-system", "1"), found("Namespace shop", "2")}}
 	w := idleWorker(t, m, &disk{})
-	got, err := w.namespaces.list(m, func(id object.ID) bool { return id.Name == "shop" })
+	got, err := w.namespaces.list(m, desires{}, func(id object.ID) bool { return id.Name == "shop" })
 	if err != nil || len(got) != 1 || got[idOf(shop)].UID != "2" {
 		t.Errorf("got %v, %v", got, err)
 	}
 
 	m.fail = map[string]error{"list Namespace": failure(member.Forbidden)}
-	if got, err := w.namespaces.list(m, func(object.ID) bool { return true }); got != nil || err != nil {
+	if got, err := w.namespaces.list(m, desires{}, func(object.ID) bool { return true }); got != nil || err != nil {
 		t.Errorf("got %v, %v, where it may not be known", got, err)
 	}
 }

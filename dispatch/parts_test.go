@@ -78,6 +78,9 @@ func (d desires) Desire(_ string, id object.ID) Desire        { return d[id] }
 func (d desires) Desires(string) iter.Seq2[object.ID, Desire] { return maps.All(d) }
 func (d desires) Namespace(_, name string) map[string]any     { return nil }
 func (d desires) Source() member.Source                       { return member.Source{} }
+func (d desires) Marker() object.Marker                       { return sea }
+
+var sea = object.Marker{Name: "sea"}
 
 // disk is an Inventory that may refuse.
 type disk struct {

@@ -326,7 +326,9 @@ func (p *publisher) published(done member.Flushed, generation int, took time.Dur
 		if s.note != "" && s.op != OpRestore {
 			w.notes[id] = s.note
 		}
-		events = append(events, Event{Cluster: w.cluster, ID: id, Op: s.op, Note: s.note, Took: s.took})
+		if s.op != "" {
+			events = append(events, Event{Cluster: w.cluster, ID: id, Op: s.op, Note: s.note, Took: s.took})
+		}
 		if j := w.queue.jobs[id]; j != nil {
 			again := j.again
 			j.again = false

@@ -20,18 +20,7 @@ import (
 
 // readNotes parses and validates the annotations.
 func (p *Policy) readNotes(c *check, annotations map[string]string) {
-	if text := annotations[fleetv1alpha1.AnnotationHolds]; text != "" {
-		at := annotationPath(fleetv1alpha1.AnnotationHolds)
-		if err := yaml.UnmarshalStrict([]byte(text), &p.Holds); err != nil {
-			c.at(at, "annotation %s must map cluster names to holds: %s", fleetv1alpha1.AnnotationHolds, yamlErrorText(err))
-		}
-
-		for _, cluster := range slices.Sorted(maps.Keys(p.Holds)) {
-			if until := p.Holds[cluster].Until; until != "" && !isDay(until) {
-				c.at(at, "annotation %s: until of %s is %q, must be a day such as 2026-11-28", fleetv1alpha1.AnnotationHolds, cluster, until)
-			}
-		}
-	}
+	p.Holds = readHolds(c, annotations)
 
 	if text := annotations[fleetv1alpha1.AnnotationWaves]; text != "" {
 		at := annotationPath(fleetv1alpha1.AnnotationWaves)
@@ -40,6 +29,26 @@ func (p *Policy) readNotes(c *check, annotations map[string]string) {
 		}
 		checkWaves(c, at, p.Waves)
 	}
+}
+
+// readHolds parses the notes about holds.
+func readHolds(c *check, annotations map[string]string) (holds map[string]fleetv1alpha1.Hold) {
+	text := annotations[fleetv1alpha1.AnnotationHolds]
+	if text == "" {
+		return nil
+	}
+
+	at := annotationPath(fleetv1alpha1.AnnotationHolds)
+	if err := yaml.UnmarshalStrict([]byte(text), &holds); err != nil {
+		c.at(at, "annotation %s must map cluster names to holds: %s", fleetv1alpha1.AnnotationHolds, yamlErrorText(err))
+	}
+
+	for _, cluster := range slices.Sorted(maps.Keys(holds)) {
+		if until := holds[cluster].Until; until != "" && !isDay(until) {
+			c.at(at, "annotation %s: until of %s is %q, must be a day such as 2026-11-28", fleetv1alpha1.AnnotationHolds, cluster, until)
+		}
+	}
+	return holds
 }
 
 func checkWaves(c *check, at string, waves [][]string) {
@@ -96,9 +105,14 @@ func (p *Policy) Suspended() (everywhere bool, clusters []string) {
 // Note returns the note about the hold of a cluster that the policy suspends,
 // and whether there is one.
 func (p *Policy) Note(cluster string) (fleetv1alpha1.Hold, bool) {
-	h, ok := p.Holds[cluster]
-	if everywhere, _ := p.Suspended(); !ok && everywhere {
-		h, ok = p.Holds[fleetv1alpha1.AllClusters]
+	everywhere, _ := p.Suspended()
+	return note(p.Holds, cluster, everywhere)
+}
+
+func note(holds map[string]fleetv1alpha1.Hold, cluster string, everywhere bool) (fleetv1alpha1.Hold, bool) {
+	h, ok := holds[cluster]
+	if !ok && everywhere {
+		h, ok = holds[fleetv1alpha1.AllClusters]
 	}
 	return h, ok
 }

@@ -24,6 +24,10 @@ func ImmediateOf(p *Policy) *Immediate {
 // Hold reports whether nothing may be sent to cluster (digest §7): the policy
 // suspends every cluster, or names this one.
 func (b *Immediate) Hold(cluster string) bool {
+	if b == nil {
+		return false
+	}
+
 	switch s := b.Suspension; {
 	case s == nil:
 		return false
@@ -37,11 +41,14 @@ func (b *Immediate) Hold(cluster string) bool {
 }
 
 // Keeps reports whether an object that is no longer wanted is left running.
-func (b *Immediate) Keeps() bool { return b.Preserve != nil && *b.Preserve }
+func (b *Immediate) Keeps() bool { return b != nil && b.Preserve != nil && *b.Preserve }
 
 // With combines two sets of fields: it holds what either holds, and keeps what
 // either keeps.
 func (b *Immediate) With(o *Immediate) *Immediate {
+	if o == nil {
+		return b
+	}
 	both := &Immediate{Suspension: b.Suspension, Preserve: b.Preserve}
 	if o.Keeps() {
 		both.Preserve = o.Preserve

@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead/fairlead/object"
 )
 
-// A1: a number of replicas that no API server accepts is not divided, and is not
+// A01: a number of replicas that no API server accepts is not divided, and is not
 // replaced by one that would be accepted.
 func TestA1ReplicasOutOfRange(t *testing.T) {
 	pod := map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"resources": map[string]any{"requests": map[string]any{"cpu": "1"}}}}}}
@@ -29,7 +29,7 @@ func TestA1ReplicasOutOfRange(t *testing.T) {
 	}
 }
 
-// A1: percentages beyond every fleet mean the same on every processor.
+// A01: percentages beyond every fleet mean the same on every processor.
 func TestA1MaxDeleteOutOfRange(t *testing.T) {
 	for value, want := range map[string]string{
 		"50%": "20 true", "100%": "40 true", "101%": "40 true", "0%": "0 true",
@@ -48,7 +48,7 @@ func TestA1MaxDeleteOutOfRange(t *testing.T) {
 	}
 }
 
-// A1: adding up the requests of a pod is counted before it is done.
+// A01: adding up the requests of a pod is counted before it is done.
 func TestA1RequestsOfManyContainers(t *testing.T) {
 	many, containers := map[string]any{}, []any{}
 	for i := range 2_000 {

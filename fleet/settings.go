@@ -72,6 +72,9 @@ func (settings) Default(*fleetv1alpha1.FleetConfig, *check) {}
 
 func (settings) Validate(doc *fleetv1alpha1.FleetConfig, c *check) *Settings {
 	s, known := doc.Spec, Gates()
+	if problem := object.FleetNameProblem(doc.Name); doc.Name != "" && problem != "" {
+		c.at("metadata.name", "the fleet's name %q must be fit for a label: %s", doc.Name, problem)
+	}
 	for _, name := range slices.Sorted(maps.Keys(s.FeatureGates)) {
 		path := "spec.featureGates." + name
 		if _, ok := known[name]; !ok {
@@ -86,7 +89,7 @@ func (settings) Validate(doc *fleetv1alpha1.FleetConfig, c *check) *Settings {
 		}
 	}
 
-	return &Settings{Spec: s, Origin: c.origin}
+	return &Settings{Name: doc.Name, Spec: s, Origin: c.origin}
 }
 
 // Freezes reports whether an error in a unit is contained to that unit (fold

@@ -8,6 +8,7 @@ import (
 	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
 	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/ordered"
+	"github.com/fairlead/fairlead/printable"
 	"github.com/fairlead/fairlead/schedule"
 )
 
@@ -41,6 +42,7 @@ type Unit struct {
 
 // Settings is fairlead.yaml.
 type Settings struct {
+	Name   string // of the fleet; "" if it gives itself none
 	Spec   fleetv1alpha1.FleetConfigSpec
 	Origin Origin
 }
@@ -70,6 +72,11 @@ type Template struct {
 	Unit   string // path of the unit that renders it
 
 	Demand Demand
+
+	// Immediate is what the template's own annotations hold and keep, nil for
+	// nothing; Holds are the notes about it.
+	Immediate *Immediate
+	Holds     map[string]fleetv1alpha1.Hold
 }
 
 // PolicyRef names a policy. Namespace is empty for a ClusterPropagationPolicy.
@@ -91,9 +98,9 @@ func (r PolicyRef) Kind() string {
 // String reads "PropagationPolicy shop/web".
 func (r PolicyRef) String() string {
 	if r.Namespace == "" {
-		return r.Kind() + " " + r.Name
+		return printable.Line(r.Kind() + " " + r.Name)
 	}
-	return r.Kind() + " " + r.Namespace + "/" + r.Name
+	return printable.Line(r.Kind() + " " + r.Namespace + "/" + r.Name)
 }
 
 // Policy is a PropagationPolicy or ClusterPropagationPolicy, defaulted and

@@ -47,7 +47,7 @@ func NewTemplate(obj map[string]any, scope object.Scope, origin Origin, unit str
 	id := object.ID{Group: gv.Group, Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName()}
 	object.StripServerFields(obj)
 	setDefaults(id.GroupKind(), obj)
-	return &Template{
+	t := &Template{
 		ID:         id,
 		APIVersion: u.GetAPIVersion(),
 		Labels:     u.GetLabels(),
@@ -57,7 +57,13 @@ func NewTemplate(obj map[string]any, scope object.Scope, origin Origin, unit str
 		Origin:     origin,
 		Unit:       unit,
 		Demand:     newDemand(id, obj),
-	}, nil
+	}
+
+	t.readImmediate(c, u.GetAnnotations())
+	if len(c.problems) > 0 {
+		return nil, c.problems
+	}
+	return t, nil
 }
 
 // templates is the kind of everything that is sent to clusters. Its documents

@@ -42,6 +42,15 @@ func (s *Snapshot) UnknownClusters(p *Policy) []Finding {
 	return n.found
 }
 
+// UnknownHeld returns a finding for each cluster that a template's own annotation
+// holds and that the fleet does not have.
+func (s *Snapshot) UnknownHeld(t *Template) []Finding {
+	n := &namedClusters{fleet: s, by: t.ID.String(), at: func(string) Origin { return t.Origin }}
+	_, names := t.Suspended()
+	n.check(annotationPath(fleetv1alpha1.AnnotationHold), names)
+	return n.found
+}
+
 // UnknownTargets returns a finding for each cluster that a rule of an override
 // names and the fleet does not have.
 func (s *Snapshot) UnknownTargets(o *Override) []Finding {

@@ -8,6 +8,8 @@ import "strings"
 const (
 	// LabelManaged marks the object as ours.
 	LabelManaged = "fairlead.dev/managed"
+	// LabelFleet is the name of the fleet that the object is of (decision 33).
+	LabelFleet = "fairlead.dev/fleet"
 	// AnnotationBinding is the namespace and name of its binding.
 	AnnotationBinding = "fairlead.dev/binding"
 	// AnnotationRevision is the commit that last changed its content. It is not

@@ -4,12 +4,12 @@ package object
 
 import "k8s.io/apimachinery/pkg/runtime"
 
-// AsNeeded returns a copy of an object with our mark but without a digest: it
+// AsNeeded returns a copy of an object with our marks but without a digest: it
 // is ours, but no policy placed it.
-func AsNeeded(doc map[string]any) map[string]any {
+func AsNeeded(doc map[string]any, m Marker) map[string]any {
 	doc = runtime.DeepCopyJSON(doc)
 	meta := Section(doc, "metadata")
-	Section(meta, "labels")[LabelManaged] = "true"
+	m.Mark(Section(meta, "labels"))
 	if annotations, ok := meta["annotations"].(map[string]any); ok {
 		delete(annotations, AnnotationDigest)
 	}

@@ -3,6 +3,7 @@
 package object
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -306,11 +307,17 @@ func Keepers(live map[string]any) (keepers []string) {
 		{"Flux", labels, "helm.toolkit.fluxcd.io/name"},
 		{"Argo CD", annotations, "argocd.argoproj.io/tracking-id"},
 		{"Argo CD", labels, "argocd.argoproj.io/instance"},
-		{"another fairlead fleet", labels, LabelManaged},
 	} {
 		if k.marks[k.key] != "" {
 			keepers = append(keepers, k.name+" ("+k.key+")")
 		}
+	}
+
+	if name := labels[LabelFleet]; IsManaged(labels) && name != "" {
+		return append(keepers, fmt.Sprintf("the fairlead fleet %q (%s)", name, LabelFleet))
+	}
+	if IsManaged(labels) {
+		return append(keepers, "another fairlead fleet ("+LabelManaged+")")
 	}
 
 	return keepers

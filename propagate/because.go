@@ -63,6 +63,24 @@ func (w *why) evicted(b *Binding, cluster string) Because {
 	return Because{Code: "eviction"}
 }
 
+// suspended points at what holds a cluster: the template's own annotation, or the
+// policy.
+func (w *why) suspended(b *Binding, cluster string) Because {
+	if b.Own.Hold(cluster) {
+		return Because{"suspension", origin(b, w.head)}
+	}
+	return Because{"suspension", w.policy(b).At("spec.suspension")}
+}
+
+// preserved points at what leaves a copy running: the template's own annotation, or
+// the policy.
+func (w *why) preserved(b *Binding) Because {
+	if b.Own.Keeps() {
+		return Because{"preserve", origin(b, w.base)}
+	}
+	return Because{"preserve", w.policy(b).At("spec.preserveResourcesOnDeletion")}
+}
+
 // changed points at the documents that this change edits.
 func (w *why) changed(before, after *Binding, was, is *Work) []Because {
 	var because []Because

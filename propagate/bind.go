@@ -89,7 +89,7 @@ func (st *step) bind(key string) {
 	}
 
 	b := d.decide()
-	keep := b.Immediate.Keeps() || d.forOwners() && old != nil && st.keeps(old)
+	keep := b.inForce().Keeps() || d.forOwners() && old != nil && st.keeps(old)
 	st.replace(old, b, keep)
 }
 

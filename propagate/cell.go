@@ -70,18 +70,18 @@ func (p *planner) removed(before, after *Binding, was *Work) {
 	policy := p.why.policy(before)
 	if removal != nil && removal.Preserve {
 		c.Action = ActionPreserve
-		c.Because = append(c.Because, Because{"preserve", policy.At("spec.preserveResourcesOnDeletion")})
+		c.Because = append(c.Because, p.why.preserved(before))
 	}
 
 	c.Replicas = replicaChange(before, was.Released, nil, nil)
 	c.DependsOn = after.dependsOn()
 	p.cells = append(p.cells, c)
 
-	held := was.Held && !before.evicts(was.Cluster) || after != nil && after.Immediate.Hold(was.Cluster)
+	held := was.Held && !before.evicts(was.Cluster) || after != nil && after.inForce().Hold(was.Cluster)
 	switch {
 	case c.Action == ActionPreserve && after != nil:
-		p.find(before, was.Cluster, fleet.Finding{Code: fleet.FindingOrphanOnMove, Severity: fleet.SeverityCaution, Origin: policy.At("spec.preserveResourcesOnDeletion"),
-			Message: fmt.Sprintf("%s leaves %s, where its copy keeps running: preserveResourcesOnDeletion is on", before.ID, was.Cluster)})
+		p.find(before, was.Cluster, fleet.Finding{Code: fleet.FindingOrphanOnMove, Severity: fleet.SeverityCaution, Origin: p.why.preserved(before).Origin,
+			Message: fmt.Sprintf("%s leaves %s, where its copy keeps running: it is preserved on deletion", before.ID, was.Cluster)})
 	case c.Action == ActionDelete && held && after != nil && !before.attached():
 		p.find(before, was.Cluster, fleet.Finding{Code: fleet.FindingDropSuspended, Severity: fleet.SeverityCaution, Origin: policy.At("spec.suspension"),
 			Message: fmt.Sprintf("%s is deleted on %s, which is suspended: its placement no longer selects the cluster", before.ID, was.Cluster)})
@@ -123,7 +123,7 @@ func (p *planner) stays(before, after *Binding, was, is *Work) {
 		c.Because = append(c.Because, p.why.evicted(after, is.Cluster))
 	case is.Held:
 		c.Disposition = Held
-		c.Because = append(c.Because, Because{"suspension", p.why.policy(after).At("spec.suspension")})
+		c.Because = append(c.Because, p.why.suspended(after, is.Cluster))
 	case c.Action == ActionNone:
 		return
 	case was != nil && was.Held && before.evicts(is.Cluster):
@@ -132,7 +132,7 @@ func (p *planner) stays(before, after *Binding, was, is *Work) {
 		c.Disposition = Released // with an owner
 	case was != nil && was.Held:
 		c.Disposition = Released
-		c.Because = append(c.Because, Because{"resumed", p.why.policy(after).At("spec.suspension")})
+		c.Because = append(c.Because, Because{"resumed", p.why.suspended(before, is.Cluster).Origin})
 	}
 
 	if before != after {

@@ -17,7 +17,15 @@ type Trailer struct {
 type Commit struct {
 	Hash string
 
-	// Trailers of every commit that the step brings in (fold rule 1).
+	// Derived is the name that the commit gives the fleet if it begins the fold, and
+	// Formerly one that was derived for it until now; else "".
+	Derived, Formerly string
+
+	// Time is the committer date, in seconds since 1970.
+	Time int64
+
+	// Trailers are those of the commit's own message, and not of what it merges
+	// (decision 46).
 	Trailers []Trailer
 
 	// Snapshot is nil when the tree could not be read, rendered or validated;

@@ -33,7 +33,7 @@ const (
 // Whole commits, two on top of each other: clusters, policies, templates, overrides and
 // kustomizations with any numbers and of any shape are rendered, folded and compared
 // with bounded work and memory, or refused with problems that are the same again
-// (decision 43, A1-A3).
+// (decision 43, A01-A03).
 func FuzzCommits(f *testing.F) {
 	for i := range 24 {
 		seed := make([]byte, 200)

@@ -40,7 +40,7 @@ const (
 	everywhere  = "apiVersion: policy.karmada.io/v1alpha1\nkind: PropagationPolicy\nmetadata: {name: all, namespace: default}\nspec:\n  resourceSelectors: [{apiVersion: v1, kind: ConfigMap}]\n  placement: {}\n"
 )
 
-// A3: templates times clusters are counted while works are made, and the commit is
+// A03: templates times clusters are counted while works are made, and the commit is
 // refused; the next one is folded on the state before it.
 func TestA3WorksAreCounted(t *testing.T) {
 	files := map[string]string{"clusters.yaml": times(2000, clustersOf), "policy.yaml": everywhere, "c.yaml": times(1, templatesOf)}

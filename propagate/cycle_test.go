@@ -76,7 +76,7 @@ spec:
 		}
 		var s propagate.State
 		for n := range 4 {
-			s = propagate.Step(s, commitOf(t, fmt.Sprint(n), tree))
+			s = propagate.Step(s, confirmed(s, commitOf(t, fmt.Sprint(n), tree)))
 			if again := propagate.Step(s, commitOf(t, fmt.Sprint(n), tree)); print(&again, nil) != print(&s, nil) {
 				t.Fatalf("settled: step %d of %v\n%s\n%s", n, tree, print(&s, nil), print(&again, nil))
 			}

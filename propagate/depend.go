@@ -103,7 +103,7 @@ func needOf(id object.ID, owners iter.Seq[*Binding]) need {
 		for i := range b.Works {
 			n.add(id, b, &b.Works[i])
 		}
-		n.preserve = n.preserve || b.Immediate.Keeps()
+		n.preserve = n.preserve || b.inForce().Keeps()
 		if b.Active.Policy.Spec.ConflictResolution == policyv1alpha1.ConflictOverwrite {
 			n.policy = attachedOverwrite
 		}
@@ -163,7 +163,7 @@ func (b *Binding) attached() bool {
 // rule 13).
 func (d *decision) attach() {
 	policy, preserve := d.verdict.policy, d.needed.preserve
-	d.b = &Binding{ID: d.template.ID, Immediate: &fleet.Immediate{Preserve: &preserve}}
+	d.b = &Binding{ID: d.template.ID, Immediate: &fleet.Immediate{Preserve: &preserve}, Own: d.template.Immediate}
 	d.b.Active = d.active(d.old, d.template, d.needed.policy)
 	if policy == nil {
 		return

@@ -31,7 +31,8 @@
 //   - cycle.go: templates that require each other
 //   - remove.go: the binding of a removed template
 //   - tombstone.go: what was released and is not wanted any more
-//   - guard.go: too many deletions await confirmation (fold rule 21)
+//   - guard.go, hour.go, lastcopy.go, replaced.go: deletions that await
+//     confirmation (fold rule 21)
 //   - rewrite.go: a branch that was rewritten is one step (fold rule 5)
 //
 // One decision makes the binding of one template, and writes nothing:

@@ -101,8 +101,8 @@ func takesAllWithIt(gk schema.GroupKind) bool { return gk == object.CRD || gk ==
 // paused reports whether a cluster that the binding runs on, or is being evicted
 // from, is held.
 func (b *Binding) paused(evictions []Eviction) bool {
-	return slices.ContainsFunc(b.Targets, func(t schedule.Share) bool { return b.Immediate.Hold(t.Name) }) ||
-		slices.ContainsFunc(evictions, func(e Eviction) bool { return b.Immediate.Hold(e.Cluster) })
+	return slices.ContainsFunc(b.Targets, func(t schedule.Share) bool { return b.inForce().Hold(t.Name) }) ||
+		slices.ContainsFunc(evictions, func(e Eviction) bool { return b.inForce().Hold(e.Cluster) })
 }
 
 func (b *Binding) eviction(t schedule.Share, reason string, now int64) Eviction {
@@ -237,7 +237,7 @@ func (b *Binding) Evicts(cluster string) bool {
 // evicts reports whether it is an eviction, and no suspension, that holds the
 // binding's work on a cluster.
 func (b *Binding) evicts(cluster string) bool {
-	return !b.Immediate.Hold(cluster) && (b.Evicts(cluster) || b.blocked())
+	return !b.inForce().Hold(cluster) && (b.Evicts(cluster) || b.blocked())
 }
 
 // evicting are the clusters that the binding is being evicted from.

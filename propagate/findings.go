@@ -27,6 +27,9 @@ func (s *State) Findings() []fleet.Finding {
 		if f := templateFinding(s, t); f != nil {
 			all = append(all, *f)
 		}
+		if t.Immediate != nil {
+			all = append(all, snapshot.UnknownHeld(t)...)
+		}
 	}
 
 	for b := range s.Bindings.Values() {
@@ -139,7 +142,7 @@ func ownersDisagree(s *State, b *Binding) []fleet.Finding {
 	for id := range s.index.owners(b.ID) {
 		owner := s.Bindings.At(id.Key())
 		overwrites[owner.Active.Policy.Spec.ConflictResolution == policyv1alpha1.ConflictOverwrite] = true
-		preserves[owner.Immediate.Keeps()] = true
+		preserves[owner.inForce().Keeps()] = true
 	}
 
 	var parts []string

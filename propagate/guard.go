@@ -19,8 +19,14 @@ const TrailerAllowDelete = "Fairlead-Allow-Delete"
 type Deletion struct {
 	Cluster string
 	object.ID
-	// Moved says that the same binding gains as many clusters in the step.
+
+	// Moved says that something takes its place in the step: the same binding
+	// gains as many clusters that may have it (decision 44), or the same generator
+	// makes an object with another hash (decision 35).
 	Moved bool
+
+	required  bool // only its owners placed it
+	elsewhere bool // the same binding gains a cluster, held or not
 }
 
 // Guard is what a step would delete, and why that is too much (fold rule 21).
@@ -36,25 +42,30 @@ type Guard struct {
 func (g *Guard) Trailer() string { return TrailerAllowDelete + ": " + g.Digest.String() }
 
 // newGuard checks a finished step. It returns nil when nothing about it needs
-// to be confirmed, or when the commit or its like confirms it.
-func newGuard(prev, next *State, c Commit, deletions []Deletion) *Guard {
+// to be confirmed, or when the commit or its like confirms it. It also returns what
+// the fleet deleted in the last hour: what is confirmed does not count again.
+func newGuard(prev, next *State, c Commit, deletions []Deletion) (*Guard, []Deleted) {
 	g := &Guard{Deletions: deletions}
 	slices.SortFunc(g.Deletions, func(a, b Deletion) int { return strings.Compare(a.line(), b.line()) })
+	g.replaced(prev, next)
 
 	empty := emptied(prev.snapshot(), next.snapshot())
+	recent := deletedNow(prev.Recent, prev.later(c), g.counted(), prev.Works)
 	g.vanishes(prev.snapshot(), next.snapshot(), empty)
-	g.deletes(next.snapshot(), prev.Works)
+	g.cascades()
+	g.lastCopies(next)
+	g.tooMany(prev, next, recent)
 	if len(g.Reasons) == 0 {
-		return nil
+		return nil, recent
 	}
 
 	g.digest(empty)
 	for allowed := range c.values(TrailerAllowDelete) {
 		if allowed == g.Digest.String() {
-			return nil
+			return nil, nil
 		}
 	}
-	return g
+	return g, nil
 }
 
 // emptied are the paths of the units that rendered something and now render
@@ -83,23 +94,65 @@ func (g *Guard) vanishes(before, after *fleet.Snapshot, empty []string) {
 	}
 }
 
-// deletes gives a reason where what is deleted contains other objects, or is
-// too much of the works that the fleet had.
-func (g *Guard) deletes(after *fleet.Snapshot, works int) {
-	counted := 0
+// cascades gives a reason for each object with which others are deleted.
+func (g *Guard) cascades() {
+	on := map[object.ID][]string{}
 	for _, d := range g.Deletions {
 		switch d.GroupKind() {
 		case object.CRD, object.Namespace:
-			g.Reasons = append(g.Reasons, fmt.Sprintf("it deletes %s on %s, and with it everything inside", d.ID, d.Cluster))
-		}
-		if !d.Moved {
-			counted++
+			on[d.ID] = append(on[d.ID], d.Cluster)
 		}
 	}
 
-	if limit, limited := after.Settings.MaxDelete(works); limited && counted > limit {
-		g.Reasons = append(g.Reasons, fmt.Sprintf("it deletes %d of the fleet's %s, more than the %d that one commit may (spec.maxDelete)", counted, count(works, "work"), limit))
+	for _, d := range g.Deletions {
+		if clusters := on[d.ID]; clusters != nil {
+			g.Reasons = append(g.Reasons, fmt.Sprintf("it deletes %s on %s, and with it everything inside", d.ID, someOf(clusters)))
+			delete(on, d.ID)
+		}
 	}
+}
+
+// counted is how many works are deleted for good.
+func (g *Guard) counted() (n int) {
+	for _, d := range g.Deletions {
+		if !d.Moved {
+			n++
+		}
+	}
+	return n
+}
+
+// tooMany gives a reason where what is deleted is too much of the works that the
+// fleet had, by itself or with what was deleted in the last hour (decision 45).
+func (g *Guard) tooMany(prev, next *State, recent []Deleted) {
+	counted := g.counted()
+	if counted == 0 {
+		return
+	}
+
+	if limit, limited := maxDelete(prev, next, prev.Works); limited && counted > limit {
+		g.Reasons = append(g.Reasons, fmt.Sprintf("it deletes %d of the fleet's %s, more than the %d that one commit may (spec.maxDelete)", counted, count(prev.Works, "work"), limit))
+		return
+	}
+
+	all, works := together(recent)
+	if limit, limited := maxDelete(prev, next, works); limited && all > limit {
+		g.Reasons = append(g.Reasons, fmt.Sprintf("it deletes %s, with the commits of the last hour %d of the fleet's %s, more than the %d that may go in an hour (spec.maxDelete)", count(counted, "work"), all, count(works, "work"), limit))
+	}
+}
+
+// maxDelete is the limit for a fleet with so many works. A commit that raises it
+// is itself still held to the one before (decision 46).
+func maxDelete(prev, next *State, works int) (limit int, limited bool) {
+	before, had := prev.snapshot().Settings.MaxDelete(works)
+	after, has := next.snapshot().Settings.MaxDelete(works)
+	switch {
+	case !had:
+		return after, has
+	case !has:
+		return before, had
+	}
+	return min(before, after), true
 }
 
 // digest covers the sorted identities, so that a confirmation is good for

@@ -10,7 +10,12 @@ import (
 // immediate sets the fields that act at once (fold rule 12).
 func (d *decision) immediate() {
 	d.b.Immediate = d.claims().immediate(d.old, d.verdict, d.b.inEffect(d.verdict.policy, d.template))
+	d.b.Own = d.template.Immediate
 }
+
+// inForce are the immediate fields of the policy and the template's own together
+// (decisions 51 and 52).
+func (b *Binding) inForce() *fleet.Immediate { return b.Immediate.With(b.Own) }
 
 // immediate are the immediate fields of the claiming policy. An edit of them
 // acts in its step, pending or not. When the claim moves to a policy that stays

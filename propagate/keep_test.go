@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead/fairlead/fleet"
 )
 
-// A3: what overrides make of a large object, other for each of many clusters, is not
+// A03: what overrides make of a large object, other for each of many clusters, is not
 // kept for all of them, and all of it is counted.
 func TestA3OverridesOfManyClusters(t *testing.T) {
 	r := newRendering(&index{}, &fleet.Template{})

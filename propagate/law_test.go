@@ -254,7 +254,7 @@ func (h *randomHistory) policy(t *rapid.T, name string) {
 }
 
 func (h *randomHistory) commit(n int) propagate.Commit {
-	c := propagate.Commit{Hash: fmt.Sprintf("c%d", n)}
+	c := propagate.Commit{Hash: fmt.Sprintf("c%d", n), Time: int64(n) * 2 * 3600}
 	if h.log[len(h.log)-1] == "broken" {
 		c.Problems = []fleet.Problem{{Message: "broken"}}
 		return c

@@ -19,7 +19,7 @@ func (s *State) Manifest(id object.ID, c *Content) map[string]any {
 	}
 
 	meta := object.Section(obj, "metadata")
-	object.Section(meta, "labels")[object.LabelManaged] = "true"
+	s.Marker().Mark(object.Section(meta, "labels"))
 	maps.Copy(object.Section(meta, "annotations"), map[string]any{
 		object.AnnotationBinding:  binding,
 		object.AnnotationRevision: c.Revision,

@@ -23,6 +23,7 @@ type wildHistory struct {
 	emptied   map[string]bool
 	wrong     string // a file that refuses the next commit
 	generated int
+	toldTime  int64
 	told      txtar.Archive
 	last      map[string]string // the tree of the last commit that has one
 }
@@ -77,9 +78,11 @@ var wildValues = map[string]map[string][]string{
 		"requests": {"", "", "yes"},
 		"others":   {"", "", "", "x"},
 		"conflict": {"", "", "overwrite", "abort"},
+		"ownhold":  {"", "", "", "m1", "m2,m3", "*"}, "ownpreserve": {"", "", "true"},
 	},
 	"ConfigMap": {
 		"v": {"1", "2", "3"}, "tier": {"one", "two", ""}, "note": {"", "1", "2"}, "others": {"", "", "", "x"}, "conflict": {"", "", "overwrite", "abort"},
+		"ownhold": {"", "", "", "m1", "m2,m3", "*"}, "ownpreserve": {"", "", "true"},
 	},
 	"Widget":                   {"v": {"1", "2", "3"}, "tier": {"one", "two", ""}, "api": {"v1", "v1beta1"}},
 	"Namespace":                {"tier": {"one", "two"}},
@@ -175,6 +178,12 @@ func (h *wildHistory) put(d wildDoc) {
 		d.file = strings.ToLower(strings.Trim(d.kind+"-"+d.space+"-"+d.name, "-")) + ".yaml"
 	}
 	h.set(d)
+}
+
+// minutes is the time from one commit to the next: clocks differ, so it can be less
+// than none.
+func (h *wildHistory) minutes() int64 {
+	return rapid.SampledFrom([]int64{1440, 1440, 1440, 0, 5, 30, 59, 60, 61, -30}).Draw(h.t, "minutes")
 }
 
 // set puts a document where it stands. What preempts has to name what it takes.
@@ -308,6 +317,8 @@ func (h *wildHistory) edit() {
 	}
 }
 
+const hashLetters = "2456789bcdfghkmt"
+
 func clusterDocs() []wildDoc {
 	var all []wildDoc
 	for _, c := range wildClusters {
@@ -380,7 +391,13 @@ func (h *wildHistory) generate() {
 	}
 	h.generated++
 	name := fmt.Sprintf("gen-%d", h.generated)
-	h.put(wildDoc{kind: "ConfigMap", space: "default", name: name})
+	file := ""
+	if h.chance("hashed", 70) {
+		// The names and the file are those of one generator.
+		name = "gen-" + strings.Repeat(string(hashLetters[h.generated%len(hashLetters)]), 10)
+		file = "generated.yaml"
+	}
+	h.put(wildDoc{kind: "ConfigMap", space: "default", name: name, file: file})
 	d.fields = maps.Clone(d.fields)
 	d.fields["refs"] = name
 	h.docs[key] = d
@@ -423,11 +440,15 @@ func (d wildDoc) text() string {
 	if len(labels) > 0 {
 		meta += ", labels: {" + strings.Join(labels, ", ") + "}"
 	}
-	if d.file != "" && f["conflict"] != "" && f["selectors"] == "" {
-		meta += fmt.Sprintf(", annotations: {work.karmada.io/conflict-resolution: %q}", f["conflict"])
+	var annotations []string
+	for key, field := range map[string]string{"work.karmada.io/conflict-resolution": "conflict", "fairlead.dev/activate": "activate", "fairlead.dev/hold": "ownhold", "fairlead.dev/preserve": "ownpreserve"} {
+		if f[field] != "" && (field != "conflict" || d.file != "" && f["selectors"] == "") {
+			annotations = append(annotations, fmt.Sprintf("%s: %q", key, f[field]))
+		}
 	}
-	if f["activate"] != "" {
-		meta += fmt.Sprintf(", annotations: {fairlead.dev/activate: %q}", f["activate"])
+	slices.Sort(annotations)
+	if len(annotations) > 0 {
+		meta += ", annotations: {" + strings.Join(annotations, ", ") + "}"
 	}
 	var b strings.Builder
 	line := func(field, format string) {
@@ -533,15 +554,17 @@ func selectorLines(short string) string {
 }
 
 // tell writes a commit down as a story has it.
-func (h *wildHistory) tell(hash string, tree map[string]string, trailers []propagate.Trailer) {
+func (h *wildHistory) tell(c *propagate.Commit, tree map[string]string) {
 	add := func(name, text string) {
-		h.told.Files = append(h.told.Files, txtar.File{Name: hash + "/" + name, Data: []byte(text)})
+		h.told.Files = append(h.told.Files, txtar.File{Name: c.Hash + "/" + name, Data: []byte(text)})
 	}
+	add("-after", fmt.Sprintf("%ds\n", c.Time-h.toldTime))
+	h.toldTime = c.Time
 	if tree == nil {
 		add("-broken", "broken\n")
 	}
 	lines := ""
-	for _, t := range trailers {
+	for _, t := range c.Trailers {
 		lines += t.Key + ": " + t.Value + "\n"
 	}
 	if lines != "" {

@@ -56,15 +56,18 @@ func agree(t *testing.T, story *txtar.Archive) {
 	m := &oracle.State{}
 	allows := map[string]string{}
 	for _, c := range history(story) {
+		in := oracle.Commit{Hash: c.Hash, Time: c.Time, Files: c.tree}
+		unconfirmed := c.Commit
+		unconfirmed.Trailers = nil
+		if held := propagate.Step(s, unconfirmed).Refusal; held != nil && held.Guard != nil {
+			allows[held.Guard.Digest.String()] = model.Step(m, in).Deletes
+		}
+
 		s = propagate.Step(s, c.Commit)
-		in := oracle.Commit{Hash: c.Hash, Files: c.tree}
 		for _, trailer := range c.Trailers {
 			in.Allows = append(in.Allows, allows[trailer.Value])
 		}
 		m = model.Step(m, in)
-		if r := s.Refusal; r != nil && r.Guard != nil {
-			allows[r.Guard.Digest.String()] = m.Deletes
-		}
 		if got, want := engineView(&s), modelView(m); got != want {
 			t.Fatalf("%s: the engine and the oracle disagree; if the story is about what the oracle does not know, its word belongs to the foreign ones\n%s", c.Hash, differing(got, want))
 		}

@@ -36,9 +36,11 @@ func TestOracle(t *testing.T) {
 		var allow []propagate.Trailer // what the last held commit asked for
 		var allows []string
 		var previous propagate.Commit
+		now := int64(0)
 		var previousFiles map[string]string
 		for n := range rapid.SampledFrom([]int{4, 5, 6, 7, 8, 9, 10, 11, 12}).Draw(t, "commits") {
-			c := propagate.Commit{Hash: fmt.Sprintf("c%d", n+1)}
+			now += h.minutes() * 60
+			c := propagate.Commit{Hash: fmt.Sprintf("c%d", n+1), Time: now}
 			var files map[string]string
 			switch h.commitKind(n) {
 			case "broken":
@@ -58,17 +60,17 @@ func TestOracle(t *testing.T) {
 				c.Trailers, modelAllows = allow, allows
 			}
 			next := propagate.Step(s, c)
-			nextModel := model.Step(m, oracle.Commit{Hash: c.Hash, Files: files, Allows: modelAllows})
+			nextModel := model.Step(m, oracle.Commit{Hash: c.Hash, Time: c.Time, Files: files, Allows: modelAllows})
 			if next.Refusal != nil && next.Refusal.Guard != nil {
 				allow = []propagate.Trailer{trailerOf(next.Refusal.Guard)}
 				allows = []string{nextModel.Deletes}
 				if h.chance("with its trailer", 50) {
 					c.Trailers, modelAllows = allow, allows
 					next = propagate.Step(s, c)
-					nextModel = model.Step(m, oracle.Commit{Hash: c.Hash, Files: files, Allows: modelAllows})
+					nextModel = model.Step(m, oracle.Commit{Hash: c.Hash, Time: c.Time, Files: files, Allows: modelAllows})
 				}
 			}
-			h.tell(c.Hash, files, c.Trailers)
+			h.tell(&c, files)
 			if got, want := engineView(&next), modelView(nextModel); got != want {
 				t.Fatalf("%s: the engine and the oracle disagree\n%s\n--- engine\n%s--- oracle\n%s--- difference\n%s", c.Hash, h.story(), got, want, differing(got, want))
 			}

@@ -195,6 +195,7 @@ func (p *planner) fleet(guard *Guard) {
 			Message: "held: " + strings.Join(guard.Reasons, "; ") + "; to allow it, add to a commit message: " + guard.Trailer()})
 	}
 
+	p.renamed()
 	for d := range ordered.Diff(p.base.snapshot().Clusters, p.head.snapshot().Clusters) {
 		switch {
 		case !d.Has:
@@ -205,6 +206,9 @@ func (p *planner) fleet(guard *Guard) {
 				Message: fmt.Sprintf("cluster %s joins the fleet and receives %s", d.Key, count(p.creates(d.Key), "object"))})
 		}
 	}
+
+	p.limitRaised()
+	p.rules()
 
 	known := map[string]bool{}
 	for _, f := range p.base.Findings() {
@@ -217,6 +221,44 @@ func (p *planner) fleet(guard *Guard) {
 			p.findings = append(p.findings, f)
 		}
 	}
+}
+
+// renamed tells of another name of the fleet (decision 33).
+func (p *planner) renamed() {
+	before, after := p.base.Name(), p.head.Name()
+	if p.base.Accepted == "" || before == after {
+		return
+	}
+
+	p.findings = append(p.findings, fleet.Finding{Code: fleet.FindingRenamed, Severity: fleet.SeverityNotice, Origin: p.settingsOrigin(),
+		Message: fmt.Sprintf("the fleet is called %s instead of %s: nothing is sent for that, and an object gets the name with its next change", after, before)})
+}
+
+// limitRaised is the finding that commits may delete more from now on (decision
+// 46). This one is still held to the limit before.
+func (p *planner) limitRaised() {
+	before, had := p.base.snapshot().Settings.MaxDelete(p.base.Works)
+	after, has := p.head.snapshot().Settings.MaxDelete(p.base.Works)
+	if p.base.Snapshot == nil || !had || has && after <= before {
+		return
+	}
+
+	now := "no limit"
+	if has {
+		now = count(after, "work")
+	}
+	p.findings = append(p.findings, fleet.Finding{Code: fleet.FindingLimitRaised, Severity: fleet.SeverityCaution, Origin: p.settingsOrigin(),
+		Message: fmt.Sprintf("later commits may delete more without confirmation (spec.maxDelete): %s, up to now %s", now, count(before, "work"))})
+}
+
+// settingsOrigin is where the settings are in git, or were.
+func (p *planner) settingsOrigin() fleet.Origin {
+	for _, s := range []*State{p.head, p.base} {
+		if settings := s.snapshot().Settings; settings != nil {
+			return settings.Origin
+		}
+	}
+	return fleet.Origin{}
 }
 
 // creates counts the objects that a cluster receives.

@@ -29,6 +29,7 @@ type BindingRecord struct {
 	Pending        *Pending         `json:"pending,omitempty"`
 	Unmatched      bool             `json:"unmatched,omitempty"`
 	Immediate      *fleet.Immediate `json:"brakes"`
+	Own            *fleet.Immediate `json:"own,omitempty"`
 	Targets        []schedule.Share `json:"targets,omitempty"`
 	Requires       []object.ID      `json:"requires,omitempty"`
 	Selects        []object.ID      `json:"selects,omitempty"`
@@ -90,6 +91,7 @@ func (b *Binding) Record() BindingRecord {
 		Pending:        b.Pending,
 		Unmatched:      b.Unmatched,
 		Immediate:      b.Immediate,
+		Own:            b.Own,
 		Targets:        b.Targets,
 		Requires:       b.Requires,
 		Selects:        b.Selects,
@@ -148,11 +150,15 @@ func (r TombstoneRecord) tombstone(id object.ID) *Tombstone {
 // Saved is a whole State as it is kept.
 type Saved struct {
 	Commit, Accepted     string
+	Derived              string
+	Former               []string
 	Refusal              *Refusal
 	Bindings             map[object.ID]BindingRecord
 	Tombstones, Detached map[object.ID]TombstoneRecord
 	Seen                 *Seen
 	Frozen               map[string]string
+	Time                 int64
+	Recent               []Deleted
 
 	// Redigested is set when another engine made the digests: Restore makes them
 	// again, of the same commits, which counts as no update (fold rule 7).
@@ -165,7 +171,7 @@ type Saved struct {
 
 // Save is the whole state as it is kept.
 func (s *State) Save() *Saved {
-	saved := &Saved{Commit: s.Commit, Accepted: s.Accepted, Refusal: s.Refusal, Seen: s.Seen, Frozen: s.Frozen,
+	saved := &Saved{Commit: s.Commit, Accepted: s.Accepted, Derived: s.Derived, Former: s.Former, Refusal: s.Refusal, Seen: s.Seen, Frozen: s.Frozen, Time: s.Time, Recent: s.Recent,
 		Bindings: map[object.ID]BindingRecord{}, Tombstones: map[object.ID]TombstoneRecord{}, Detached: map[object.ID]TombstoneRecord{}}
 	for b := range s.Bindings.Values() {
 		saved.Bindings[b.ID] = b.Record()
@@ -179,6 +185,34 @@ func (s *State) Save() *Saved {
 		saved.Detached[t.ID] = t.Record()
 	}
 	return saved
+}
+
+// Remains is what is known of a state whose commits cannot be read any more: what
+// runs where, and what becomes of it if it is not wanted. Nothing can be folded onto
+// it; Rewrite goes on from it.
+func (s *Saved) Remains() State {
+	state := State{Commit: s.Commit, Accepted: s.Accepted, Refusal: s.Refusal, Derived: s.Derived, Former: s.Former, Time: s.Time, Recent: s.Recent}
+	for id, r := range s.Bindings {
+		b := &Binding{ID: id, Claim: r.Claim, Immediate: r.Immediate, Own: r.Own, Requires: r.Requires,
+			Active: &Active{Template: &fleet.Template{ID: id}, Policy: &fleet.Policy{Ref: r.Policy}}}
+		for _, w := range r.Works {
+			work := Work{Cluster: w.Cluster, Held: w.Held, Preserve: w.Preserve, Blocked: w.Blocked}
+			if w.Released >= 0 && w.Released < len(r.Contents) {
+				work.Released = r.Contents[w.Released].content()
+			}
+			b.Works = append(b.Works, work)
+		}
+		state.Bindings = state.Bindings.With(id.Key(), b)
+		state.Works += len(b.Works)
+	}
+
+	for id, r := range s.Tombstones {
+		state.Tombstones = state.Tombstones.With(id.Key(), r.tombstone(id))
+	}
+	for id, r := range s.Detached {
+		state.Detached = state.Detached.With(id.Key(), r.tombstone(id))
+	}
+	return state
 }
 
 // Needs are the commits, other than the accepted one, whose snapshots Restore
@@ -241,7 +275,7 @@ func (r *BindingRecord) older(w WorkRecord, inGit bool) (contents []int) {
 // Restore makes the State again. snapshots are those of the accepted commit
 // and of what Needs named.
 func (s *Saved) Restore(snapshots map[string]*fleet.Snapshot) (State, error) {
-	state := State{Commit: s.Commit, Accepted: s.Accepted, Refusal: s.Refusal, Snapshot: snapshots[s.Accepted], Seen: s.Seen, Frozen: s.Frozen}
+	state := State{Commit: s.Commit, Accepted: s.Accepted, Derived: s.Derived, Former: s.Former, Refusal: s.Refusal, Snapshot: snapshots[s.Accepted], Seen: s.Seen, Frozen: s.Frozen, Time: s.Time, Recent: s.Recent}
 	if state.Snapshot != nil {
 		state.index = newIndex(state.Snapshot)
 		state.index.clusters = state.candidates()
@@ -279,7 +313,7 @@ func (s *Saved) restore(id object.ID, r BindingRecord, state *State, from *past)
 	}
 
 	b := &Binding{
-		ID: id, Claim: r.Claim, Pending: r.Pending, Unmatched: r.Unmatched, Immediate: r.Immediate, Targets: r.Targets, Requires: r.Requires, Selects: r.Selects, Scheduled: r.Scheduled,
+		ID: id, Claim: r.Claim, Pending: r.Pending, Unmatched: r.Unmatched, Immediate: r.Immediate, Own: r.Own, Targets: r.Targets, Requires: r.Requires, Selects: r.Selects, Scheduled: r.Scheduled,
 		AffinityName: r.AffinityName, Placed: r.Placed, Observed: r.Observed, Evictions: r.Evictions,
 		Active: &Active{Template: template, TemplateCommit: r.TemplateCommit, Policy: policy, PolicyCommit: r.PolicyCommit},
 		Works:  make([]Work, 0, len(r.Works)),

@@ -25,7 +25,7 @@ func (st *step) remove(old *Binding, needed need) {
 // linger keeps a removed template's works where held owners still run a
 // manifest that references it. They keep what was released to them.
 func (st *step) linger(old *Binding, needed need) *Binding {
-	b := &Binding{ID: old.ID, Active: old.Active, Immediate: old.Immediate}
+	b := &Binding{ID: old.ID, Active: old.Active, Immediate: old.Immediate, Own: old.Own}
 	switch t := st.prev.snapshot().Templates.At(old.Key()); {
 	case old.attached():
 		b.Immediate = &fleet.Immediate{Preserve: &needed.preserve}
@@ -35,7 +35,7 @@ func (st *step) linger(old *Binding, needed need) *Binding {
 
 	for _, w := range old.Works {
 		if needed.on[w.Cluster].runs && w.Released != nil {
-			b.Works = append(b.Works, Work{Cluster: w.Cluster, Want: w.Released, Released: w.Released, Held: true, Preserve: b.Immediate.Keeps()})
+			b.Works = append(b.Works, Work{Cluster: w.Cluster, Want: w.Released, Released: w.Released, Held: true, Preserve: b.inForce().Keeps()})
 		}
 	}
 	return b
@@ -67,12 +67,23 @@ func (st *step) unbind(old *Binding) {
 func (st *step) keeps(old *Binding) bool {
 	t := st.prev.snapshot().Templates.At(old.Key())
 	switch {
+	case st.ownKeeps(old):
+		return true
 	case old.attached():
 		return st.attachedKeeps(old, t)
 	case t == nil:
 		return old.Immediate.Keeps()
 	}
 	return st.in.claims().immediateOfRemoved(old, t).Keeps()
+}
+
+// ownKeeps reports whether the template's own annotation says so (decision 52): as
+// it is in git, or was when the template was removed.
+func (st *step) ownKeeps(old *Binding) bool {
+	if t := st.next.snapshot().Templates.At(old.Key()); t != nil {
+		return t.Immediate.Keeps()
+	}
+	return old.Own.Keeps()
 }
 
 // attachedKeeps is keeps for what was attached to others: it is left running if
@@ -88,7 +99,7 @@ func (st *step) attachedKeeps(old *Binding, t *fleet.Template) bool {
 
 	keep := st.kept[old.Key()] || claimer != nil && fleet.ImmediateOf(claimer).Keeps()
 	for owner := range st.cycle.owners(&st.next, old.ID) {
-		keep = keep || owner.Immediate.Keeps()
+		keep = keep || owner.inForce().Keeps()
 	}
 
 	for id := range st.prev.index.owners(old.ID) {
@@ -96,7 +107,7 @@ func (st *step) attachedKeeps(old *Binding, t *fleet.Template) bool {
 		if st.cycle.has(id) {
 			owner = cmp.Or(st.cycle.decided[id.Key()], st.prev.Bindings.At(id.Key()))
 		}
-		keep = keep || owner != nil && owner.Immediate.Keeps()
+		keep = keep || owner != nil && owner.inForce().Keeps()
 	}
 	return keep
 }

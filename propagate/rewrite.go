@@ -21,12 +21,13 @@ func Rewrite(old, line State, c Commit) (next State) {
 	defer recovered(func() { next = old.refuse(c, nil, []fleet.Problem{defect}) })
 
 	next = line
+	next.remember(&old)
 	r := &removals{next: &next, commit: c.Hash}
 	for key, b := range old.Bindings.All() {
 		now := line.Bindings.At(key)
-		keep := b.Immediate.Keeps()
+		keep := b.inForce().Keeps()
 		if now != nil {
-			keep = now.Immediate.Keeps()
+			keep = now.inForce().Keeps()
 		}
 
 		r.addAs(b, now, func(cluster string) bool {
@@ -42,7 +43,7 @@ func Rewrite(old, line State, c Commit) (next State) {
 	if line.Snapshot == nil {
 		return line
 	}
-	if guard := newGuard(&old, &next, c, r.deletions); guard != nil {
+	if guard, _ := newGuard(&old, &next, c, r.deletions); guard != nil {
 		return old.refuse(c, guard, guard.problems())
 	}
 	return next

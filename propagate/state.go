@@ -36,6 +36,18 @@ type State struct {
 	// is sent there; they are accounted for if the cluster comes back.
 	Detached ordered.Map[*Tombstone]
 
+	// Derived is the fleet's name where fairlead.yaml gives none, and Former are the
+	// names that it had earlier, sorted. See naming.go.
+	Derived string
+	Former  []string
+
+	// Time is when Commit was made, in seconds since 1970; see later.
+	Time int64
+
+	// Recent is what was deleted in the hour up to the last commit that deleted
+	// something, as far as nobody confirmed it.
+	Recent []Deleted
+
 	Works     int // how many works all bindings have
 	Evictions int // how many evictions are under way
 
@@ -68,6 +80,10 @@ type Binding struct {
 	// Pending is set when what is in effect is not what is in git now.
 	Pending   *Pending
 	Immediate *fleet.Immediate
+
+	// Own is what the annotations of the template hold and keep by themselves, as
+	// they are in git; nil for nothing.
+	Own *fleet.Immediate
 
 	// Targets are the chosen clusters by name; Count is 0 where the kind has
 	// no replicas.

@@ -2,7 +2,12 @@
 
 package propagate
 
-import "github.com/fairlead/fairlead/fleet"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fairlead/fairlead/fleet"
+)
 
 // Step folds one commit. Its stages, in their order:
 //
@@ -17,6 +22,7 @@ import "github.com/fairlead/fairlead/fleet"
 // confirmation, contributes nothing but the reason (fold rule 3): everything else in
 // the state stays, and the next commit is compared with the same snapshot.
 func Step(prev State, c Commit) State {
+	prev = prev.begin(c)
 	next, guard := advance(prev, c)
 	if guard != nil {
 		return prev.refuse(c, guard, guard.problems())
@@ -26,7 +32,7 @@ func Step(prev State, c Commit) State {
 
 // Preview is Step without the guard's veto: the state as if the commit were
 // confirmed, and the guard that asks for that.
-func Preview(prev State, c Commit) (State, *Guard) { return advance(prev, c) }
+func Preview(prev State, c Commit) (State, *Guard) { return advance(prev.begin(c), c) }
 
 // advance goes through the stages of a step. A commit on which one of them fails
 // is refused.
@@ -34,13 +40,16 @@ func advance(prev State, c Commit) (next State, guard *Guard) {
 	defer recovered(func() { next, guard = prev.refuse(c, nil, []fleet.Problem{defect}), nil })
 
 	// A commit that is not valid must change nothing, so this comes first.
-	if !c.validate() {
-		return prev.refuse(c, nil, c.Problems), nil
+	if problems, valid := c.validate(&prev); !valid {
+		return prev.refuse(c, nil, problems), nil
 	}
 
 	st := newStep(&prev, c)
 	st.next.Commit, st.next.Accepted, st.next.Refusal = c.Hash, c.Hash, nil
+	st.next.Time = prev.later(c)
+	st.next.Recent = lastHour(prev.Recent, st.next.Time)
 	st.next.Snapshot = c.Snapshot
+	st.next.remember(&prev)
 	if c.Snapshot == prev.Snapshot {
 		return st.next, nil
 	}
@@ -70,14 +79,38 @@ func advance(prev State, c Commit) (next State, guard *Guard) {
 }
 
 // validate reports whether the commit's tree could be read and rendered and its
-// documents are valid. Render checks that; a step gets the result.
-func (c Commit) validate() bool { return c.Snapshot != nil }
+// documents are valid, which render checks; and whether it holds clusters that
+// exist, which depends on what was held before (decision 36). At the beginning of
+// the fold nothing was, and that is a caution.
+func (c Commit) validate(prev *State) (problems []fleet.Problem, valid bool) {
+	if c.Snapshot == nil {
+		return c.Problems, false
+	}
+	if prev.Snapshot == nil {
+		return nil, true
+	}
+	problems = c.Snapshot.UnknownHolds(prev.Snapshot)
+	return problems, len(problems) == 0
+}
 
 // refuse is the state after a commit that contributes nothing.
 func (s State) refuse(c Commit, g *Guard, problems []fleet.Problem) State {
-	s.Commit = c.Hash
-	s.Refusal = &Refusal{Commit: c.Hash, Problems: problems, Guard: g}
+	s.Commit, s.Time = c.Hash, s.later(c)
+	s.Recent = lastHour(s.Recent, s.Time)
+	s.Refusal = &Refusal{Commit: c.Hash, Problems: few(problems), Guard: g}
 	return s
+}
+
+// maxProblems is how many problems of a commit a state keeps.
+const maxProblems = 101
+
+// few are the first of many problems, and how many there are more.
+func few(problems []fleet.Problem) []fleet.Problem {
+	if len(problems) <= maxProblems {
+		return problems
+	}
+	more := fleet.Problem{Message: fmt.Sprintf("and %d more problems", len(problems)-maxProblems+1)}
+	return append(slices.Clone(problems[:maxProblems-1]), more)
 }
 
 // step is one Step while it is made. It goes through the templates and writes
@@ -117,8 +150,9 @@ func (st *step) reindex() {
 func (st *step) reclaim() { st.removals.reclaim(st.clusters.returned) }
 
 // guard stops the finished step if it deletes too much; nil if it does not.
-func (st *step) guard(c Commit) *Guard {
-	return newGuard(st.prev, &st.next, c, st.removals.deletions)
+func (st *step) guard(c Commit) (g *Guard) {
+	g, st.next.Recent = newGuard(st.prev, &st.next, c, st.removals.deletions)
+	return g
 }
 
 // snapshot is that of the accepted commit, which is empty before the first.

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
 	"go.yaml.in/yaml/v3"
@@ -36,7 +37,8 @@ var update = flag.Bool("update", false, "write what the stories print into them"
 
 // A story is a text archive. Each commit is a folder of it, in order: files
 // are added or replaced, "-delete" lists paths that go, "-trailers" are those
-// of the commit message, "-broken" is a reason why the tree cannot be read. A
+// of the commit message, "-after" is the time since the commit before ("2h" if it
+// is left out), "-broken" is a reason why the tree cannot be read. A
 // file whose first line is "!broken WHY" is a unit that cannot be.
 // A folder with "-observe" is no commit: it says what was seen of the members.
 // "-show" lists what "-want" has to tell in full, "binding Pod shop/web" in a
@@ -114,9 +116,11 @@ func history(ar *txtar.Archive) []storyCommit {
 	var s propagate.State
 	var accepted map[string]string // its files, the broken ones as they last were
 	tree := map[string]string{}
+	at := time.Unix(0, 0)
 	for i := 0; i < len(ar.Files); {
 		name, _, _ := strings.Cut(ar.Files[i].Name, "/")
 		c := storyCommit{Commit: propagate.Commit{Hash: name}}
+		after := 2 * time.Hour
 		for ; i < len(ar.Files) && strings.HasPrefix(ar.Files[i].Name, name+"/"); i++ {
 			f := ar.Files[i]
 			switch path.Base(f.Name) {
@@ -131,6 +135,8 @@ func history(ar *txtar.Archive) []storyCommit {
 				}
 			case "-trailers":
 				c.Trailers = trailers(string(f.Data))
+			case "-after":
+				after = duration(string(f.Data))
 			case "-observe":
 				c.seen = seen(f.Data)
 			case "-broken":
@@ -140,6 +146,8 @@ func history(ar *txtar.Archive) []storyCommit {
 			}
 			c.files = append(c.files, f)
 		}
+		at = at.Add(after)
+		c.Time = at.Unix()
 		if c.Problems == nil && c.seen == nil {
 			c.tree = maps.Clone(tree)
 			c.Snapshot, c.Problems = readOn(tree, accepted)
@@ -151,6 +159,14 @@ func history(ar *txtar.Archive) []storyCommit {
 		}
 	}
 	return all
+}
+
+func duration(text string) time.Duration {
+	d, err := time.ParseDuration(strings.TrimSpace(text))
+	if err != nil {
+		panic(err)
+	}
+	return d
 }
 
 const broken = "!broken "

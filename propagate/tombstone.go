@@ -20,7 +20,7 @@ func (r *removals) add(old, b *Binding, keep bool) {
 // addAs is add with a choice for each cluster whether the copy is left running.
 func (r *removals) addAs(old, b *Binding, keeps func(cluster string) bool) {
 	key := old.Key()
-	moved := gained(old, b)
+	elsewhere, moved := gained(old, b)
 
 	var deleted []Work
 	var removed, detached []Removal
@@ -58,23 +58,29 @@ func (r *removals) addAs(old, b *Binding, keeps func(cluster string) bool) {
 	}
 
 	for _, w := range deleted {
-		r.deletions = append(r.deletions, Deletion{Cluster: w.Cluster, ID: old.ID, Moved: moved >= len(deleted)})
+		r.deletions = append(r.deletions, Deletion{Cluster: w.Cluster, ID: old.ID, Moved: moved >= len(deleted), required: old.attached(), elsewhere: elsewhere > 0})
 	}
 }
 
-// gained counts the clusters that a binding has gone to in this step.
-func gained(old, b *Binding) int {
+// gained counts the clusters that a binding has gone to in this step, and those of
+// them that may have it at once: one that is held or blocked gets nothing, so it
+// takes no other's place (decision 44).
+func gained(old, b *Binding) (clusters, arrive int) {
 	if b == nil {
-		return 0
+		return 0, 0
 	}
 
-	n := 0
-	for _, w := range b.Works {
-		if old.Work(w.Cluster) == nil {
-			n++
+	for i := range b.Works {
+		w := &b.Works[i]
+		if old.Work(w.Cluster) != nil {
+			continue
+		}
+		clusters++
+		if w.arrives() {
+			arrive++
 		}
 	}
-	return n
+	return clusters, arrive
 }
 
 // preserveEarlier leaves a copy running that was removed before, when a held work
@@ -135,13 +141,13 @@ func (r *removals) reclaim(returned map[string]bool) {
 				continue
 			}
 			if b != nil {
-				removal.Preserve = b.Immediate.Keeps()
+				removal.Preserve = b.inForce().Keeps()
 			}
 
 			removal.Commit = r.commit
 			r.next.Tombstones = set(r.next.Tombstones, key, r.next.Tombstones.At(key).with(tombstone.ID, tombstone.APIVersion, removal))
 			if !removal.Preserve {
-				r.deletions = append(r.deletions, Deletion{Cluster: removal.Cluster, ID: tombstone.ID})
+				r.deletions = append(r.deletions, Deletion{Cluster: removal.Cluster, ID: tombstone.ID, required: b != nil && b.attached()})
 			}
 		}
 		r.next.Detached = set(r.next.Detached, key, r.next.Detached.At(key).without(func(c string) bool { return returned[c] }))

@@ -315,7 +315,7 @@ func (tr tracer) ownersOn(id object.ID, cluster string) []*Binding {
 func (tr tracer) holdSteps(w *Work) []TraceStep {
 	b := tr.b
 	var steps []TraceStep
-	if b.Immediate.Hold(w.Cluster) && w.Held {
+	if b.inForce().Hold(w.Cluster) && w.Held {
 		steps = append(steps, tr.holdStep(w.Cluster))
 	}
 
@@ -371,6 +371,14 @@ func (tr tracer) evictionStep(e *Eviction, text string) TraceStep {
 // holdStep points at the suspension that holds a cluster.
 func (tr tracer) holdStep(cluster string) TraceStep {
 	b := tr.b
+	if t := tr.state.snapshot().Templates.At(b.Key()); t != nil && t.Immediate.Hold(cluster) {
+		step := TraceStep{Phase: PhaseHold, Document: t.ID, Text: t.Suspends(cluster), Origin: t.Origin}
+		if note, ok := t.Note(cluster); ok {
+			step.Note = &note
+		}
+		return step
+	}
+
 	for _, ref := range []*fleet.PolicyRef{b.Claim, &b.Active.Policy.Ref} {
 		if ref == nil {
 			continue

@@ -43,10 +43,11 @@ func (s *State) ResourceBinding(b *Binding) *workv1alpha2.ResourceBinding {
 	rb.Spec.Resource = workv1alpha2.ObjectReference{Kind: b.Kind, Namespace: b.Namespace, Name: b.Name}
 	rb.Status.Conditions = append(rb.Status.Conditions, b.activated())
 
-	if b.Immediate.Suspension != nil {
-		rb.Spec.Suspension = &workv1alpha2.Suspension{Suspension: *b.Immediate.Suspension}
+	immediate := b.inForce()
+	if immediate.Suspension != nil {
+		rb.Spec.Suspension = &workv1alpha2.Suspension{Suspension: *immediate.Suspension}
 	}
-	rb.Spec.PreserveResourcesOnDeletion = b.Immediate.Preserve
+	rb.Spec.PreserveResourcesOnDeletion = immediate.Preserve
 	if b.Active == nil {
 		return rb
 	}

@@ -65,7 +65,7 @@ func (p *planner) defers(b, would *Binding, policy *fleet.Policy, cluster string
 	case is != nil:
 		wants, c.after = is.Want, is.Want.Digest
 		c.Action = p.action(runs, wants)
-	case would.Immediate.Keeps():
+	case would.inForce().Keeps():
 		c.Action = ActionPreserve
 	default:
 		c.Action = ActionDelete

@@ -32,7 +32,7 @@ func (d *decision) work() {
 			s.completions = n
 		}
 
-		w := Work{Cluster: target.Name, Held: b.holds(target.Name, d.needed.on), Preserve: b.Immediate.Keeps()}
+		w := Work{Cluster: target.Name, Held: b.holds(target.Name, d.needed.on), Preserve: b.inForce().Keeps()}
 		was := d.workBefore(target.Name)
 		w.Want, w.Blocked = d.content(target.Name, s, was, r)
 		switch {
@@ -60,7 +60,7 @@ func (d *decision) evictedWorks() []Work {
 		if e.Purge == policyv1alpha1.PurgeDirectly || needed || was == nil || was.Released == nil {
 			continue
 		}
-		works = append(works, Work{Cluster: e.Cluster, Want: was.Released, Released: was.Released, Held: true, Preserve: d.b.Immediate.Keeps()})
+		works = append(works, Work{Cluster: e.Cluster, Want: was.Released, Released: was.Released, Held: true, Preserve: d.b.inForce().Keeps()})
 	}
 	return works
 }
@@ -86,19 +86,19 @@ func (b *Binding) targets(cluster string) bool {
 	return slices.ContainsFunc(b.Targets, func(t schedule.Share) bool { return t.Name == cluster })
 }
 
-// holds reports whether a work is held: by every one that wants it there, its own
-// policy and its owners (decision 16). While a copy is purged directly, nothing
+// holds reports whether a work is held: by its own annotation (decision 51), or by
+// every one that wants it there, its own policy and its owners (decision 16). While a copy is purged directly, nothing
 // is sent before it is removed (digest §5.8).
 func (b *Binding) holds(cluster string, on map[string]attachment) bool {
-	if b.blocked() {
+	if b.blocked() || b.Own.Hold(cluster) {
 		return true
 	}
 
 	a, needed := on[cluster]
 	if !needed {
-		return b.Immediate.Hold(cluster)
+		return b.inForce().Hold(cluster)
 	}
-	return a.held && (!b.targets(cluster) || b.Immediate.Hold(cluster))
+	return a.held && (!b.targets(cluster) || b.inForce().Hold(cluster))
 }
 
 // share is what makes the contents of one template on two clusters differ, besides

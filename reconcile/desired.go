@@ -19,6 +19,7 @@ type desired struct {
 	scalers *propagate.Scalers
 	indexed func() *byCluster
 	source  func() member.Source // nil if it is not needed
+	marker  object.Marker
 }
 
 // byCluster has a state's works and removals, each in the order of the keys.
@@ -37,6 +38,7 @@ func newDesired(state *propagate.State) desired {
 	return desired{
 		state:   state,
 		scalers: propagate.NewScalers(state),
+		marker:  state.Marker(),
 		indexed: sync.OnceValue(func() *byCluster { return indexed(state) }),
 	}
 }
@@ -63,6 +65,9 @@ func indexed(state *propagate.State) *byCluster {
 
 // Source returns the commit of the state.
 func (d desired) Source() member.Source { return d.source() }
+
+// Marker returns by what the fleet knows its objects.
+func (d desired) Marker() object.Marker { return d.marker }
 
 // Desire returns what the state wants of one object on one cluster.
 func (d desired) Desire(cluster string, id object.ID) dispatch.Desire {

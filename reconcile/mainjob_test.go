@@ -85,7 +85,10 @@ func mainJob(t *testing.T, w *world) {
 	w.wantImages("ap-1=1.0 eu-1=2.0 us-1=2.0")
 	w.wantWrites("us-1 PATCH /apis/apps/v1/namespaces/shop/deployments/web")
 
-	// Removal while suspended deletes everywhere.
+	// Removal while suspended deletes everywhere, once an earlier commit has lifted
+	// the limit.
+	w.repo.Commit("no limit", map[string]string{"fairlead.yaml": sourcetest.Delete})
+	w.settle()
 	gone := map[string]string{"apps/web": sourcetest.Delete, "fairlead.yaml": sourcetest.Delete}
 	w.repo.Commit("retire web", gone)
 	w.settle()
@@ -150,6 +153,7 @@ func withoutMarks(o *unstructured.Unstructured) *unstructured.Unstructured {
 	o.SetResourceVersion("")
 	labels, annotations := o.GetLabels(), o.GetAnnotations()
 	delete(labels, object.LabelManaged)
+	delete(labels, object.LabelFleet)
 	maps.DeleteFunc(annotations, func(key, _ string) bool { return strings.HasPrefix(key, "fairlead.dev/") })
 	o.SetLabels(labels)
 	o.SetAnnotations(annotations)

@@ -96,7 +96,7 @@ spec:
 	if err != nil {
 		t.Fatal(err)
 	}
-	sights, err := status.Inspect(t.Context(), &state, "eu-1", reader)
+	sights, err := status.Inspect(t.Context(), &state, state.Marker(), "eu-1", reader)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ spec:
 	if cells := status.Cells(&state, map[string]status.Answer{"eu-1": {Observations: sights}}); cells[shop] != nil {
 		t.Errorf("status says %+v", cells[shop]["eu-1"])
 	}
-	differs, err := status.Drift(t.Context(), &state, "eu-1", reader, func(object.ID) bool { return true })
+	differs, err := status.Drift(t.Context(), &state, state.Marker(), "eu-1", reader, func(object.ID) bool { return true })
 	if err != nil || len(differs) != 0 {
 		t.Errorf("diff says %+v, %v", differs, err)
 	}

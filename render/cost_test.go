@@ -36,7 +36,7 @@ const (
 	splicing    = "- source: {kind: ConfigMap, name: x, fieldPath: data.b}\n  targets:\n  - {select: {kind: ConfigMap, name: x}, fieldPaths: [data.b], options: {delimiter: '/', index: -1}}\n"
 )
 
-// A2: what kustomize would do for hours, or with more memory than there is, is counted
+// A02: what kustomize would do for hours, or with more memory than there is, is counted
 // before it begins.
 func TestA2KustomizeIsCounted(t *testing.T) {
 	const (
@@ -154,7 +154,7 @@ func TestA2KustomizeIsCounted(t *testing.T) {
 	}
 }
 
-// A2: copies that double what they copy are stopped by the bytes that they add.
+// A02: copies that double what they copy are stopped by the bytes that they add.
 func TestA2CopiesThatDouble(t *testing.T) {
 	patch := "[" + strings.TrimSuffix(strings.Repeat(copying, 40), ",") + "]"
 	for name, kustomization := range map[string]string{
@@ -171,7 +171,7 @@ func TestA2CopiesThatDouble(t *testing.T) {
 	wrong(t, treeOf(map[string]string{"x.yaml": growing, "kustomization.yaml": each}), "reads, generates and copies more than")
 }
 
-// A2: what makes kustomize recurse or loop for ever, or exit, is refused.
+// A02: what makes kustomize recurse or loop for ever, or exit, is refused.
 func TestA2NothingEndsTheProcess(t *testing.T) {
 	cycle := `{"a.Foo": {"Schema": {"properties": {"kind": {}, "apiVersion": {}, "metadata": {}, "spec": {"$ref": "a.Spec"}}}}, "a.Spec": {"Schema": {"properties": {"x": {"$ref": "a.Spec"}}}}}`
 	loop := `{"definitions": {"v1.Foo": {"properties": {"spec": {"items": {"$ref": "#/definitions/A"}}}, "x-kubernetes-group-version-kind": [{"group": "example.com", "kind": "Foo", "version": "v1"}]}, "A": {"$ref": "#/definitions/B"}, "B": {"$ref": "#/definitions/A"}}}`

@@ -16,8 +16,9 @@ import (
 type Renderer struct {
 	kinds fleet.Kinds
 
-	mu   sync.Mutex
-	last *Build // its units are reused if their reads are unchanged
+	mu    sync.Mutex
+	last  *Build // its units are reused if their reads are unchanged
+	tried tried
 }
 
 // New returns a Renderer that has not rendered anything yet.
@@ -68,7 +69,7 @@ func (r *Renderer) Restore(fsys fs.FS, earlier map[string]fs.FS) (b *Build, err 
 	last := r.last
 	r.mu.Unlock()
 
-	n := &next{kinds: r.kinds, fsys: fsys, prev: &Build{Snapshot: &fleet.Snapshot{}}, earlier: earlier, replaced: map[string]*unit{}}
+	n := &next{kinds: r.kinds, tried: &r.tried, fsys: fsys, prev: &Build{Snapshot: &fleet.Snapshot{}}, earlier: earlier, replaced: map[string]*unit{}, invalid: map[string]bool{}}
 	reuse := func(name string) bool {
 		if n.done(name) {
 			return true
@@ -102,7 +103,7 @@ func (r *Renderer) Restore(fsys fs.FS, earlier map[string]fs.FS) (b *Build, err 
 		}
 	}
 
-	return r.remember(n.finish())
+	return r.remember(n)
 }
 
 // Next renders the tree that follows prev, the last accepted one. changed lists
@@ -113,7 +114,7 @@ func (r *Renderer) Restore(fsys fs.FS, earlier map[string]fs.FS) (b *Build, err 
 func (r *Renderer) Next(prev *Build, fsys fs.FS, changed []string) (b *Build, err error) {
 	defer recovered(&b, &err)
 
-	n := &next{kinds: r.kinds, fsys: fsys, prev: prev, changed: changed, layout: prev.layout, replaced: map[string]*unit{}}
+	n := &next{kinds: r.kinds, tried: &r.tried, fsys: fsys, prev: prev, changed: changed, layout: prev.layout, replaced: map[string]*unit{}, invalid: map[string]bool{}}
 	var w *walker
 	much := product(prev.layout.ignores.weight("."), len(changed)) > maxMatches // a walk leaves directories out as a whole
 	if much || slices.ContainsFunc(changed, func(name string) bool { return prev.layout.affectedBy(fsys, name) }) {
@@ -138,7 +139,7 @@ func (r *Renderer) Next(prev *Build, fsys fs.FS, changed []string) (b *Build, er
 		}
 	}
 
-	return r.remember(n.finish())
+	return r.remember(n)
 }
 
 // recovered is deferred where a tree is rendered: one on which that fails is refused,
@@ -149,7 +150,10 @@ func recovered(b **Build, err *error) {
 	}
 }
 
-func (r *Renderer) remember(b *Build, problems Problems) (*Build, error) {
+// remember finishes a build, and keeps what the next one can use.
+func (r *Renderer) remember(n *next) (*Build, error) {
+	b, problems := n.finish()
+	r.tried.replace(n)
 	if len(problems) > 0 {
 		return nil, problems
 	}

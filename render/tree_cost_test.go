@@ -23,7 +23,7 @@ func took(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// A3: Lists in Lists are taken apart in time that follows their size, to a depth.
+// A03: Lists in Lists are taken apart in time that follows their size, to a depth.
 func TestA3NestedLists(t *testing.T) {
 	nested := func(n int) fstest.MapFS {
 		return file("a.yaml", strings.Repeat("{kind: List, items: [", n)+"{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}"+strings.Repeat("]}", n))
@@ -46,7 +46,7 @@ func TestA3NestedLists(t *testing.T) {
 	}
 }
 
-// A3: the paths of the fields of a file, of which each holds those of its parents, are
+// A03: the paths of the fields of a file, of which each holds those of its parents, are
 // recorded up to a limit.
 func TestA3DeepDocumentsWithAMistake(t *testing.T) {
 	key := strings.Repeat("k", 90)
@@ -58,7 +58,7 @@ func TestA3DeepDocumentsWithAMistake(t *testing.T) {
 	}
 }
 
-// A3: a tree of few objects and many paths is refused before its paths are read.
+// A03: a tree of few objects and many paths is refused before its paths are read.
 func TestA3TreeOfManyPaths(t *testing.T) {
 	for name, test := range map[string]struct {
 		fsys fs.FS
@@ -134,7 +134,7 @@ func (b bomb) Open(name string) (fs.File, error) {
 	return entries.Open(".")
 }
 
-// A3: patterns are compared with paths without a regular expression, and counted.
+// A03: patterns are compared with paths without a regular expression, and counted.
 func TestA3ManyIgnorePatterns(t *testing.T) {
 	fsys := file(".fairleadignore", many(20_000, "*-%d-*.yaml\n"))
 	for i := range 300 {
@@ -149,7 +149,7 @@ func TestA3ManyIgnorePatterns(t *testing.T) {
 	wrong(t, fsys, "the patterns of .fairleadignore would be compared with paths more than 100000000 times")
 }
 
-// A3: what is wrong with a commit is told in a hundred lines, whatever there is of it.
+// A03: what is wrong with a commit is told in a hundred lines, whatever there is of it.
 func TestA3ManyProblems(t *testing.T) {
 	for name, test := range map[string]struct {
 		fsys fstest.MapFS

@@ -25,7 +25,7 @@ func inRegions(regions, each int) []*Cluster {
 	return clusters
 }
 
-// A1: numbers of groups that no fleet has cost no more than the fleet's own
+// A01: numbers of groups that no fleet has cost no more than the fleet's own
 // clusters do.
 func TestA1GroupsThatNoFleetHas(t *testing.T) {
 	const few = "failed to select clusters: the number of clusters is less than the cluster spreadConstraint.MinGroups"
@@ -58,7 +58,7 @@ func TestA1GroupsThatNoFleetHas(t *testing.T) {
 	}
 }
 
-// A1: a search among more regions than can be searched is that binding's condition.
+// A01: a search among more regions than can be searched is that binding's condition.
 // Two thousand regions of which few are needed can be searched.
 func TestA1SearchIsBounded(t *testing.T) {
 	for groups, want := range map[int]string{5: MessageSuccess, 400: "too many ways to choose among 2000 regions with 2000 clusters"} {
@@ -72,7 +72,7 @@ func TestA1SearchIsBounded(t *testing.T) {
 	}
 }
 
-// A1: weights and seats at the end of their range share exactly, and alike on every
+// A01: weights and seats at the end of their range share exactly, and alike on every
 // processor.
 func TestA1WebsterAtTheEndOfTheRange(t *testing.T) {
 	const most = math.MaxInt64
@@ -94,7 +94,7 @@ func TestA1WebsterAtTheEndOfTheRange(t *testing.T) {
 	}
 }
 
-// A1: the room of a cluster stays in range whatever it reports.
+// A01: the room of a cluster stays in range whatever it reports.
 func TestA1RoomAtTheEndOfTheRange(t *testing.T) {
 	r := room{pods: math.MaxInt64, modelled: true, models: []model{{nodes: math.MaxInt64 / podsOfNode}, {nodes: math.MaxInt64 / podsOfNode}}}
 	if got := r.takes(&Needs{}); got != unbounded {

@@ -22,11 +22,9 @@ type Commit struct {
 	Author  string // "Name <mail>"
 	// Authored is the author date, When the commit date, both in UTC.
 	Authored, When time.Time
-	// Trailers are those of the commit, then those of the commits that it merges,
-	// newest first: a forge writes its own message for a merge. Own is how many of
-	// them are the commit's.
+	// Trailers are those of the commit's own message. What a merge brings along has
+	// no say.
 	Trailers []Trailer
-	Own      int
 
 	repo *Repo
 	tree plumbing.Hash
@@ -44,36 +42,19 @@ func (r *Repo) Commit(hash string) (*Commit, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.fill(c, commits{})
+	return r.fill(c), nil
 }
 
-// fill makes the public commit, with the trailers of the commits it merges.
-func (r *Repo) fill(c *commit, seen commits) (*Commit, error) {
+// fill makes the public commit.
+func (r *Repo) fill(c *commit) *Commit {
 	out := &Commit{
 		Hash: c.hash.String(), Subject: c.subject(), Author: c.author, Authored: c.authored, When: c.when,
 		Trailers: trailers(c.message), repo: r, tree: c.tree,
 	}
-
-	out.Own = len(out.Trailers)
-	if len(c.parents) == 0 {
-		return out, nil
+	if len(c.parents) > 0 {
+		out.Parent = c.parents[0].String()
 	}
-
-	out.Parent = c.parents[0].String()
-	if len(c.parents) == 1 || r.isShallow(c.hash) {
-		return out, nil
-	}
-
-	merged, err := r.reachable(c.parents[1:], c.parents[:1], seen)
-	if err != nil {
-		return nil, fmt.Errorf("merge %s: %w", short(c.hash), err)
-	}
-
-	for _, m := range merged {
-		out.Trailers = append(out.Trailers, trailers(m.message)...)
-	}
-
-	return out, nil
+	return out
 }
 
 // commit is a commit object.

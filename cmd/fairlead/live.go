@@ -23,6 +23,7 @@ import (
 	"github.com/fairlead/fairlead/dispatch/push"
 	"github.com/fairlead/fairlead/look/status"
 	"github.com/fairlead/fairlead/object"
+	"github.com/fairlead/fairlead/printable"
 	"github.com/fairlead/fairlead/propagate"
 )
 
@@ -138,7 +139,7 @@ func (q *liveQuestion) print(out, stderr io.Writer) error {
 		if first.Namespaced && !q.flags.allNamespaces {
 			where = fmt.Sprintf(" in namespace %s", cmp.Or(q.flags.namespace, q.ask.Namespace(members[0])))
 		}
-		fmt.Fprintf(stderr, "No %s found%s.\n", first, where)
+		printable.Fprintf(stderr, "No %s found%s.\n", first, where)
 		return nil
 	}
 
@@ -216,7 +217,7 @@ func (q *liveQuestion) names(out io.Writer, members []string) error {
 }
 
 // table has the columns that kubectl shows, CLUSTER after the first and
-// ADOPTION after the last: whether we manage the object. Pods are never managed
+// ADOPTION after the last: whether this fleet manages the object. Pods are never managed
 // themselves, so only -o wide has the column for them, as in karmadactl.
 func (q *liveQuestion) table(out io.Writer, members []string, of push.Resource) error {
 	columns, rows := q.rows(members)
@@ -229,7 +230,7 @@ func (q *liveQuestion) table(out io.Writer, members []string, of push.Resource) 
 	)}
 	for _, r := range rows {
 		adopted := "N"
-		if r.Object.Labels[object.LabelManaged] == "true" {
+		if q.flags.marker.Whose(r.Object.Labels, r.Object.Annotations, false) == object.Ours {
 			adopted = "Y"
 		}
 		for i, cell := range r.Cells {

@@ -18,6 +18,8 @@ import (
 
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/look/history"
+	"github.com/fairlead/fairlead/object"
+	"github.com/fairlead/fairlead/printable"
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/reconcile/checkpoint"
 	"github.com/fairlead/fairlead/source"
@@ -99,6 +101,8 @@ type lookFlags struct {
 	noCache bool
 	gates   features.FeatureGates
 	flags   *pflag.FlagSet
+
+	marker object.Marker // by what the fleet knows its objects, once it is folded
 }
 
 func (f *lookFlags) bind(flags *pflag.FlagSet) {
@@ -147,6 +151,7 @@ func (f *lookFlags) folded(ctx context.Context) (head string, state propagate.St
 	if state.Snapshot == nil {
 		state.Snapshot = &fleet.Snapshot{}
 	}
+	f.marker = l.MarkerOf(&state)
 
 	return head, state, err
 }
@@ -177,7 +182,7 @@ func (f *lookFlags) setGates() map[string]bool {
 // not in full.
 func warn(stderr io.Writer, s *propagate.State) {
 	if frozen := s.FrozenUnits(); len(frozen) > 0 {
-		fmt.Fprintf(stderr, "fairlead: commit %s is shown, but %s: %s; 'fairlead validate' says why\n",
+		printable.Fprintf(stderr, "fairlead: commit %s is shown, but %s: %s; 'fairlead validate' says why\n",
 			source.Short(s.Accepted), frozenUnits(frozen), strings.Join(frozen, ", "))
 	}
 	r := s.Refusal
@@ -189,7 +194,7 @@ func warn(stderr io.Writer, s *propagate.State) {
 	if r.Guard != nil {
 		verdict = "awaits confirmation"
 	}
-	fmt.Fprintf(stderr, "fairlead: commit %s %s, showing %s; 'fairlead validate' says why\n",
+	printable.Fprintf(stderr, "fairlead: commit %s %s, showing %s; 'fairlead validate' says why\n",
 		source.Short(r.Commit), verdict, cmp.Or(source.Short(s.Accepted), "the fleet before the first commit"))
 }
 

@@ -107,6 +107,14 @@ func RunWrapped(t *testing.T, open func(t *testing.T) *rest.Config, wrap func(me
 		{"watched, what was made again without our hearing of it is ours", watchedAgain},                 // F07
 		{"what is wanted again during its deletion is on record before it is made", againDuringDeletion}, // F07
 		{"watched, what flaps is given up", watchedFlapping},                                             // T60
+		{"another fleet's object is reported and left alone", fleetsAbort},                               // decision 33, trial 9
+		{"another fleet's object is taken over with overwrite, and is theirs", fleetsOverwrite},          // decision 33, trial 9
+		{"watched, what another fleet took over is left to it", fleetsWatched},                           // decision 33, trial 9
+		{"watched, a name that was stripped is put back", fleetNameEdited},                               // decision 33
+		{"a fleet is renamed", fleetRenamed},                                                             // decision 33
+		{"a fleet is renamed, with a lost inventory", fleetRenamedAndLost},                               // decision 33, F33
+		{"objects of an older version have no name", fleetUnnamed},                                       // decision 33
+		{"two fleets share a namespace", fleetsNamespace},                                                // decision 33, decision 28
 	} {
 		t.Run(strings.ReplaceAll(story.name, " ", "-"), func(t *testing.T) { story.tell(newWorld(t, cfg, wrap)) })
 	}
@@ -239,6 +247,7 @@ func labelsOfOthers(w *world) {
 	w.must(apply(o))
 	labels, annotations := w.live(o).GetLabels(), w.live(o).GetAnnotations()
 	delete(labels, object.LabelManaged)
+	delete(labels, object.LabelFleet)
 	maps.DeleteFunc(annotations, func(key, _ string) bool { return strings.HasPrefix(key, "fairlead.dev/") })
 	w.same("labels", labels, map[string]string{"tier": "gold", "owner": "ann"})
 	w.same("annotations", annotations, map[string]string{"owner": "ann"})
@@ -276,6 +285,7 @@ func release(w *world) {
 	want := before.DeepCopy()
 	labels, annotations := want.GetLabels(), want.GetAnnotations()
 	delete(labels, object.LabelManaged)
+	delete(labels, object.LabelFleet)
 	for key := range annotations {
 		if strings.HasPrefix(key, "fairlead.dev/") {
 			delete(annotations, key)
@@ -374,7 +384,7 @@ func otherUID(w *world) {
 		w.t.Error("an object that is not ours was deleted")
 	}
 	ref := member.Ref{GroupVersionKind: w.live(o).GroupVersionKind(), Namespace: w.ns, Name: "settings"}
-	if err := w.member.Delete(context.Background(), ref, "00000000-0000-0000-0000-000000000000"); err != nil {
+	if err := w.member.Delete(context.Background(), ref, "00000000-0000-0000-0000-000000000000", Sea); err != nil {
 		w.t.Errorf("delete with another UID: %v", err)
 	}
 	if w.live(o) == nil {

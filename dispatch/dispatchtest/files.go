@@ -14,6 +14,7 @@ import (
 	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/dispatch/member"
 	"github.com/fairlead/fairlead/dispatch/member/dryrun"
+	"github.com/fairlead/fairlead/object"
 )
 
 // Files is a member as files that the cluster's own tools apply.
@@ -61,6 +62,9 @@ func RunFiles(t *testing.T, open func(t *testing.T) Files) {
 		{"a namespace that was given up stays while something is in it", filesNamespaceGivenUp},
 		{"a namespace that was given up with a lost inventory", filesNamespaceForgotten}, // F33
 		{"a definition that was given up stays while something needs it", filesDefinition},
+		{"two fleets, one place", filesFleets},                        // decision 33, trial 9
+		{"a fleet is renamed", filesFleetRenamed},                     // decision 33
+		{"files of an older version have no name", filesFleetUnnamed}, // decision 33
 	} {
 		t.Run(strings.ReplaceAll(story.name, " ", "-"), func(t *testing.T) {
 			w := &filesWorld{t: t, Files: open(t), inventory: &Inventory{}}
@@ -76,6 +80,7 @@ type filesWorld struct {
 	Files
 	inventory *Inventory
 	docs      []map[string]any // of namespaces
+	by        *object.Marker   // the fleet; nil is Sea
 	d         *dispatch.Dispatcher
 }
 
@@ -100,6 +105,7 @@ func (w *filesWorld) close() {
 func (w *filesWorld) want(works ...Work) []dispatch.Outcome {
 	w.t.Helper()
 	fleet := Fleet(Works{cluster: works}, w.docs...)
+	fleet.By = marker(w.by)
 	if err := w.d.Sync(fleet, fleet.Changed(), dispatch.SyncOptions{}); err != nil {
 		w.t.Fatalf("sync: %v", err)
 	}
@@ -253,7 +259,7 @@ spec: {large: 9007199254740993, ratio: 0.25, mode: 0o17, on: "yes", "null": null
 	w.must(apply(o))
 	kept := w.Read()["shop/thing.example.com_a.yaml"]
 	w.must(let(o))
-	for _, mark := range []string{"    fairlead.dev/binding: test\n", "    fairlead.dev/managed: \"true\"\n", "    fairlead.dev/revision: \"0000000000000000000000000000000000000000\"\n",
+	for _, mark := range []string{"    fairlead.dev/binding: test\n", "    fairlead.dev/fleet: sea\n", "    fairlead.dev/managed: \"true\"\n", "    fairlead.dev/revision: \"0000000000000000000000000000000000000000\"\n",
 		"    fairlead.dev/digest: " + Digest(o).String() + "\n"} {
 		if !strings.Contains(kept, mark) {
 			w.t.Fatalf("no %q in\n%s", mark, kept)
@@ -455,6 +461,7 @@ metadata:
     kustomize.toolkit.fluxcd.io/prune: disabled
     kustomize.toolkit.fluxcd.io/ssa: IfNotPresent
   labels:
+    fairlead.dev/fleet: sea
     fairlead.dev/managed: "true"
   name: shop
 `

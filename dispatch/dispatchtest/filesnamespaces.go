@@ -34,6 +34,7 @@ metadata:
     kustomize.toolkit.fluxcd.io/prune: disabled
     kustomize.toolkit.fluxcd.io/ssa: IfNotPresent
   labels:
+    fairlead.dev/fleet: sea
     fairlead.dev/managed: "true"
     team: shop
   name: shop
@@ -66,6 +67,7 @@ metadata:
     fairlead.dev/revision: "0000000000000000000000000000000000000000"
     kustomize.toolkit.fluxcd.io/prune: disabled
   labels:
+    fairlead.dev/fleet: sea
     fairlead.dev/managed: "true"
     team: shop
   name: shop

@@ -33,7 +33,7 @@ type Works map[string][]Work
 
 // Fleet makes a Works a Fleet. The namespaces are documents without marks.
 func Fleet(works Works, namespaces ...map[string]any) *Level {
-	f := &Level{works: map[string]map[object.ID]Work{}, namespaces: map[string]map[string]any{}}
+	f := &Level{By: Sea, works: map[string]map[object.ID]Work{}, namespaces: map[string]map[string]any{}}
 	for cluster, list := range works {
 		f.works[cluster] = map[object.ID]Work{}
 		for _, w := range list {
@@ -49,6 +49,7 @@ func Fleet(works Works, namespaces ...map[string]any) *Level {
 // Level is a dispatch.Fleet made by hand.
 type Level struct {
 	Of member.Source
+	By object.Marker // Sea unless it is set
 
 	works      map[string]map[object.ID]Work
 	namespaces map[string]map[string]any
@@ -65,7 +66,7 @@ func (f *Level) Desire(cluster string, id object.ID) dispatch.Desire {
 		Verb:           w.Verb,
 		APIVersion:     apiVersion,
 		Digest:         Digest(w.Object),
-		Manifest:       func() (map[string]any, error) { return Marked(w.Object), w.Err },
+		Manifest:       func() (map[string]any, error) { return MarkedBy(w.Object, f.By), w.Err },
 		Overwrite:      w.Overwrite,
 		RetainReplicas: w.RetainReplicas,
 	}
@@ -85,6 +86,9 @@ func (f *Level) Desires(cluster string) iter.Seq2[object.ID, dispatch.Desire] {
 // Source implements dispatch.Fleet.
 func (f *Level) Source() member.Source { return f.Of }
 
+// Marker implements dispatch.Fleet.
+func (f *Level) Marker() object.Marker { return f.By }
+
 // Changed are all keys of the level, as an argument of Sync.
 func (f *Level) Changed() map[string][]object.ID {
 	out := map[string][]object.ID{}
@@ -97,7 +101,7 @@ func (f *Level) Changed() map[string][]object.ID {
 // Namespace implements dispatch.Fleet.
 func (f *Level) Namespace(_, name string) map[string]any {
 	if doc := f.namespaces[name]; doc != nil {
-		return Marked(doc)
+		return MarkedBy(doc, f.By)
 	}
 	return nil
 }
@@ -130,8 +134,14 @@ func Digest(o map[string]any) object.Digest {
 	return object.DigestOf(raw)
 }
 
+// Sea is the fleet of the stories.
+var Sea = object.Marker{Name: "sea"}
+
 // Marked is a copy of an object with our marks.
-func Marked(o map[string]any) map[string]any {
+func Marked(o map[string]any) map[string]any { return MarkedBy(o, Sea) }
+
+// MarkedBy is a copy of an object with the marks of a fleet.
+func MarkedBy(o map[string]any, by object.Marker) map[string]any {
 	out := runtime.DeepCopyJSON(o)
 	meta := out["metadata"].(map[string]any)
 	set := func(field, key, value string) {
@@ -143,6 +153,9 @@ func Marked(o map[string]any) map[string]any {
 		m[key] = value
 	}
 	set("labels", object.LabelManaged, "true")
+	if by.Name != "" {
+		set("labels", object.LabelFleet, by.Name)
+	}
 	set("annotations", object.AnnotationBinding, "test")
 	set("annotations", object.AnnotationRevision, "0000000000000000000000000000000000000000")
 	set("annotations", object.AnnotationDigest, Digest(o).String())

@@ -137,7 +137,7 @@ func pulledBefore(w *world) {
 	w.must(apply(o))
 	live := w.live(o)
 	w.same("data", field(live, "data"), map[string]any{"colour": "red", "size": "small", "theirs": "mine"})
-	w.same("labels", live.GetLabels(), map[string]string{object.LabelManaged: "true"})
+	w.same("labels", live.GetLabels(), map[string]string{object.LabelManaged: "true", object.LabelFleet: "sea"})
 	if _, ok := live.GetAnnotations()["kustomize.toolkit.fluxcd.io/prune"]; ok {
 		w.t.Error("it is still not to be pruned")
 	}

@@ -47,7 +47,8 @@ type world struct {
 	docs      []map[string]any
 	client    dynamic.Interface
 	reader    *push.Reader
-	watch     bool // the dispatcher watches its members
+	watch     bool           // the dispatcher watches its members
+	by        *object.Marker // the fleet; nil is Sea
 }
 
 var worlds atomic.Int64
@@ -109,6 +110,7 @@ func (w *world) want(works ...Work) []dispatch.Outcome {
 	}
 	w.works = append(w.works, works...)
 	fleet := Fleet(Works{cluster: w.works}, w.docs...)
+	fleet.By = marker(w.by)
 	if err := w.d.Sync(fleet, fleet.Changed(), dispatch.SyncOptions{}); err != nil {
 		w.t.Fatalf("sync: %v", err)
 	}

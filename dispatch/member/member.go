@@ -30,11 +30,12 @@ type Member interface {
 	// managers set, so that a forced Apply leaves what the manifest says.
 	Adopt(ctx context.Context, ref Ref) error
 	// Release removes our marks and nothing else. An object that is gone, has
-	// another UID or does not bear our label is left alone.
-	Release(ctx context.Context, ref Ref, uid types.UID) error
-	// Delete removes the object in the background. An object that is gone or
-	// has another UID is left alone.
-	Delete(ctx context.Context, ref Ref, uid types.UID) error
+	// another UID or is not ours, as of says, is left alone.
+	Release(ctx context.Context, ref Ref, uid types.UID, of object.Marker) error
+	// Delete removes the object in the background. An object that is gone, has
+	// another UID or is another fleet's is left alone. The caller has looked at
+	// the live object, if there is one besides its file.
+	Delete(ctx context.Context, ref Ref, uid types.UID, of object.Marker) error
 }
 
 // Found is the metadata of an object on a member.
@@ -48,8 +49,13 @@ type Found struct {
 	Deleting        bool
 }
 
-// Ours reports whether the object bears our label.
-func (f *Found) Ours() bool { return f.Labels[object.LabelManaged] == "true" }
+// Whose says to whom the object belongs; known that the inventory has its UID.
+func (f *Found) Whose(m object.Marker, known bool) object.Whose {
+	return m.Whose(f.Labels, f.Annotations, known)
+}
+
+// Ours reports whether the object is ours by its marks alone.
+func (f *Found) Ours(m object.Marker) bool { return f.Whose(m, false) == object.Ours }
 
 // Digest is of the content that the object bears; zero without one.
 func (f *Found) Digest() object.Digest {
@@ -65,6 +71,8 @@ type ApplyOptions struct {
 	// UID, unless empty, is the object that must be there; another one, or
 	// none, is the error Gone.
 	UID types.UID
+	// Marker knows which objects are ours.
+	Marker object.Marker
 	// Namespace is the fleet's document of the object's namespace, nil without
 	// one. Only a NamespaceCreator asks for it.
 	Namespace func() map[string]any

@@ -4,14 +4,28 @@ package member
 
 import (
 	"errors"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fairlead/fairlead/object"
 )
 
-// ErrNotOurs is the cause of the reason Foreign.
-var ErrNotOurs = errors.New("already exists in the cluster and is not ours: set conflictResolution: Overwrite to adopt it")
+// errNotOurs is the cause of the reason Foreign.
+var errNotOurs = errors.New("already exists in the cluster and is not ours: set conflictResolution: Overwrite to adopt it")
+
+// NotOurs is the error of an object with these labels that is in the place of one
+// of ours.
+func NotOurs(labels map[string]string) *Error {
+	err := errNotOurs
+	switch name := labels[object.LabelFleet]; {
+	case object.IsManaged(labels) && name != "":
+		err = fmt.Errorf("already exists in the cluster and belongs to the fleet %q: set conflictResolution: Overwrite to take it over", name)
+	case object.IsManaged(labels):
+		err = errors.New("already exists in the cluster and belongs to another fleet, which gave it no name: set conflictResolution: Overwrite to take it over")
+	}
+	return &Error{Reason: Foreign, Err: err}
+}
 
 // Identity is what a manifest must have to name an object.
 func Identity(ref Ref) map[string]any {

@@ -81,13 +81,14 @@ type branch struct {
 	// givenUp are namespaces and definitions whose files are to go, unless
 	// something needs them.
 	givenUp []givenUp
-	// theirs are objects whose files are somebody else's by now, and stay.
+	// theirs says of which objects the files are somebody else's by now, and stay.
 	theirs []string
 }
 
 type givenUp struct {
 	ref member.Ref
 	doc map[string]any
+	of  object.Marker
 }
 
 // CreatesNamespaces: the file of a namespace goes along.
@@ -281,13 +282,13 @@ func (b *branch) Apply(ctx context.Context, manifest map[string]any, opt member.
 		return member.Applied{}, err
 	case opt.UID != "" && was != string(opt.UID):
 		return member.Applied{}, &member.Error{Reason: member.Gone, Err: errors.New("the file was replaced")}
-	case was != "" && !opt.Force && (o == nil || !foundIn(o).Ours()):
-		return member.Applied{}, &member.Error{Reason: member.Foreign, Err: member.ErrNotOurs}
+	case was != "" && isForeign(foundIn(o), opt):
+		return member.Applied{}, member.NotOurs(foundIn(o).Labels)
 	}
 	if b.edit(file, raw) && readable(manifest) {
 		b.secrets = append(b.secrets, ref.ID().String())
 	}
-	if err := b.ensureNamespace(ref.Namespace, opt.Namespace); err != nil {
+	if err := b.ensureNamespace(ref.Namespace, opt); err != nil {
 		return member.Applied{}, err
 	}
 	return member.Applied{UID: types.UID(b.in.Hash(raw)), Created: was == ""}, nil
@@ -295,7 +296,7 @@ func (b *branch) Apply(ctx context.Context, manifest map[string]any, opt member.
 
 // ensureNamespace writes the file of a namespace that something is in. One that is there
 // may be the fleet's, ours of before, or anybody's.
-func (b *branch) ensureNamespace(namespace string, doc func() map[string]any) error {
+func (b *branch) ensureNamespace(namespace string, opt member.ApplyOptions) error {
 	ref, ok := namespaceRef(namespace)
 	if !ok {
 		return nil
@@ -305,7 +306,7 @@ func (b *branch) ensureNamespace(namespace string, doc func() map[string]any) er
 	if err != nil || is != "" {
 		return err
 	}
-	return b.keepNamespace(file, namespaceFile(namespace, doc))
+	return b.keepNamespace(file, namespaceFile(namespace, opt))
 }
 
 func (b *branch) keepNamespace(file string, doc map[string]any) error {
@@ -330,7 +331,7 @@ func (b *branch) settle() (kept []string, err error) {
 		if !needed {
 			continue
 		}
-		if err := b.keepNamespace(file, stayingFile(g.doc)); err != nil {
+		if err := b.keepNamespace(file, stayingFile(g.doc, g.of)); err != nil {
 			return nil, err
 		}
 		kept = append(kept, g.ref.ID().String())
@@ -381,8 +382,8 @@ func (b *branch) Adopt(context.Context, member.Ref) error { return nil }
 
 // Release leaves the file without our marks, and with those that keep the
 // object.
-func (b *branch) Release(ctx context.Context, ref member.Ref, uid types.UID) error {
-	return b.leave(ctx, ref, uid, func(o map[string]any) ([]byte, error) {
+func (b *branch) Release(ctx context.Context, ref member.Ref, uid types.UID, of object.Marker) error {
+	return b.leave(ctx, ref, uid, of, func(o map[string]any) ([]byte, error) {
 		raw, err := yaml.Marshal(letGo(o))
 		if err != nil {
 			return nil, &member.Error{Reason: member.Invalid, Err: err}
@@ -393,10 +394,10 @@ func (b *branch) Release(ctx context.Context, ref member.Ref, uid types.UID) err
 
 // Delete removes the file. That of a namespace or of a definition stays where
 // something needs it.
-func (b *branch) Delete(ctx context.Context, ref member.Ref, uid types.UID) error {
-	return b.leave(ctx, ref, uid, func(o map[string]any) ([]byte, error) {
+func (b *branch) Delete(ctx context.Context, ref member.Ref, uid types.UID, of object.Marker) error {
+	return b.leave(ctx, ref, uid, of, func(o map[string]any) ([]byte, error) {
 		if object.IsPrerequisite(ref.ID()) {
-			b.givenUp = append(b.givenUp, givenUp{ref, o})
+			b.givenUp = append(b.givenUp, givenUp{ref, o, of})
 		}
 		return nil, nil
 	})
@@ -404,7 +405,7 @@ func (b *branch) Delete(ctx context.Context, ref member.Ref, uid types.UID) erro
 
 // leave makes something else of a file that is ours. Whoever took our marks out
 // of it made it theirs: the hash that is known of it may be of what they wrote.
-func (b *branch) leave(ctx context.Context, ref member.Ref, uid types.UID, become func(map[string]any) ([]byte, error)) error {
+func (b *branch) leave(ctx context.Context, ref member.Ref, uid types.UID, of object.Marker, become func(map[string]any) ([]byte, error)) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err := b.load(ctx); err != nil {
@@ -415,12 +416,12 @@ func (b *branch) leave(ctx context.Context, ref member.Ref, uid types.UID, becom
 		return err
 	}
 	switch {
-	case uid != "" && hash != string(uid), uid == "" && (o == nil || !foundIn(o).Ours()):
+	case uid != "" && hash != string(uid), uid == "" && (o == nil || !foundIn(o).Ours(of)):
 		return nil
 	case o == nil:
 		return &member.Error{Reason: member.Invalid, Err: fmt.Errorf("%s in %s is no longer a single object: fix it or remove it", fileOf(ref), b)}
-	case !foundIn(o).Ours():
-		b.theirs = append(b.theirs, ref.ID().String())
+	case foundIn(o).Whose(of, uid != "") != object.Ours:
+		b.theirs = append(b.theirs, fmt.Sprintf("%s stays in %s: %s", ref.ID(), b, notOurs(foundIn(o).Labels)))
 		return nil
 	}
 	raw, err := become(o)
@@ -428,6 +429,14 @@ func (b *branch) leave(ctx context.Context, ref member.Ref, uid types.UID, becom
 		b.edit(fileOf(ref), raw)
 	}
 	return err
+}
+
+// notOurs is why a file with these labels is left alone.
+func notOurs(labels map[string]string) string {
+	if object.IsManaged(labels) {
+		return fmt.Sprintf("its file belongs to the fleet %q", labels[object.LabelFleet])
+	}
+	return "our marks were removed from its file"
 }
 
 // TrailerSource names, in a commit to a branch, the commit of the fleet that
@@ -443,9 +452,7 @@ func (b *branch) Flush(ctx context.Context, of member.Source) (member.Flushed, e
 		return member.Flushed{}, err
 	}
 	done := member.Flushed{Changes: len(b.edits)}
-	for _, id := range b.theirs {
-		done.Warnings = append(done.Warnings, fmt.Sprintf("%s stays in %s: our marks were removed from its file", id, b))
-	}
+	done.Warnings = append(done.Warnings, b.theirs...)
 	b.theirs = nil
 	if len(b.edits) == 0 {
 		done.Position = b.position()

@@ -115,12 +115,12 @@ func (d *directory) Apply(ctx context.Context, manifest map[string]any, opt memb
 	if was == nil && opt.UID != "" {
 		return member.Applied{}, &member.Error{Reason: member.Gone, Err: errors.New("the file is gone")}
 	}
-	if was != nil && !was.Ours() && !opt.Force {
-		return member.Applied{}, &member.Error{Reason: member.Foreign, Err: member.ErrNotOurs}
+	if was != nil && isForeign(was, opt) {
+		return member.Applied{}, member.NotOurs(was.Labels)
 	}
 	raw, err := fileText(manifest)
 	if err == nil {
-		err = d.ensureNamespace(ref.Namespace, opt.Namespace)
+		err = d.ensureNamespace(ref.Namespace, opt)
 	}
 	if err == nil {
 		err = put(path, raw)
@@ -133,7 +133,7 @@ func (d *directory) Apply(ctx context.Context, manifest map[string]any, opt memb
 
 // ensureNamespace writes the file of a namespace that something is in. One that is there
 // may be the fleet's, ours of before, or anybody's.
-func (d *directory) ensureNamespace(namespace string, doc func() map[string]any) error {
+func (d *directory) ensureNamespace(namespace string, opt member.ApplyOptions) error {
 	ref, ok := namespaceRef(namespace)
 	if !ok {
 		return nil
@@ -145,7 +145,7 @@ func (d *directory) ensureNamespace(namespace string, doc func() map[string]any)
 	case !errors.Is(err, fs.ErrNotExist):
 		return &member.Error{Reason: member.Unavailable, Err: err}
 	}
-	return d.write(d.path(ref), namespaceFile(namespace, doc))
+	return d.write(d.path(ref), namespaceFile(namespace, opt))
 }
 
 func (d *directory) write(path string, manifest map[string]any) error {
@@ -195,10 +195,10 @@ func (d *directory) Adopt(context.Context, member.Ref) error { return nil }
 
 // Release leaves the file without our marks, and with those that keep the
 // object.
-func (d *directory) Release(_ context.Context, ref member.Ref, _ types.UID) error {
+func (d *directory) Release(_ context.Context, ref member.Ref, uid types.UID, of object.Marker) error {
 	path := d.path(ref)
 	o, _, err := d.read(path)
-	if err != nil || o == nil || !foundIn(o).Ours() {
+	if err != nil || o == nil || foundIn(o).Whose(of, uid != "") != object.Ours {
 		return err
 	}
 	return d.write(path, letGo(o))
@@ -206,9 +206,9 @@ func (d *directory) Release(_ context.Context, ref member.Ref, _ types.UID) erro
 
 // Delete removes the file, and its folder when it was the last one. That of a
 // namespace or of a definition stays where something needs it.
-func (d *directory) Delete(ctx context.Context, ref member.Ref, _ types.UID) error {
+func (d *directory) Delete(ctx context.Context, ref member.Ref, uid types.UID, of object.Marker) error {
 	was, err := d.Get(ctx, ref)
-	if err != nil || was == nil || !was.Ours() {
+	if err != nil || was == nil || was.Whose(of, uid != "") != object.Ours {
 		return err
 	}
 	path := d.path(ref)
@@ -222,7 +222,7 @@ func (d *directory) Delete(ctx context.Context, ref member.Ref, _ types.UID) err
 			return err
 		}
 		if needed {
-			return d.write(path, stayingFile(o))
+			return d.write(path, stayingFile(o, of))
 		}
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -96,6 +96,17 @@ func parseFile(raw []byte) map[string]any {
 	return o.Object
 }
 
+// isForeign reports whether a file is in the way of one of ours. One that we had on
+// record may be another fleet's by now; without a UID to find, force is adoption.
+func isForeign(was *member.Found, opt member.ApplyOptions) bool {
+	whose := was.Whose(opt.Marker, opt.UID != "")
+	if opt.Force {
+		return opt.UID != "" && whose == object.AnotherFleets
+	}
+	return whose != object.Ours
+}
+
+// foundIn is what the metadata of an object say; of nil nothing.
 func foundIn(o map[string]any) *member.Found {
 	meta, _ := o["metadata"].(map[string]any)
 	return &member.Found{

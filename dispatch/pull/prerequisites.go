@@ -27,16 +27,16 @@ func namespaceRef(namespace string) (member.Ref, bool) {
 // namespaceFile is the document of a namespace that nobody placed, from the fleet's
 // if there is one. Nothing prunes it, and Flux leaves one alone that is there
 // already: what others have put on it is not ours to take.
-func namespaceFile(name string, fleets func() map[string]any) map[string]any {
+func namespaceFile(name string, opt member.ApplyOptions) map[string]any {
 	var doc map[string]any
-	if fleets != nil {
-		doc = fleets()
+	if opt.Namespace != nil {
+		doc = opt.Namespace()
 	}
 	if doc == nil {
 		ref, _ := namespaceRef(name)
 		doc = member.Identity(ref)
 	}
-	doc = stayingFile(doc)
+	doc = stayingFile(doc, opt.Marker)
 	object.Section(object.Section(doc, "metadata"), "annotations")[object.FluxApply] = "IfNotPresent"
 	return doc
 }
@@ -44,8 +44,8 @@ func namespaceFile(name string, fleets func() map[string]any) map[string]any {
 // stayingFile is what becomes of the document of a namespace or a definition
 // that the fleet gave up, and that something still needs. It goes on being
 // applied, so that the cluster learns that nothing is to prune it.
-func stayingFile(doc map[string]any) map[string]any {
-	doc = object.AsNeeded(doc)
+func stayingFile(doc map[string]any, of object.Marker) map[string]any {
+	doc = object.AsNeeded(doc, of)
 	object.KeepFromPruning(object.Section(object.Section(doc, "metadata"), "annotations"))
 	return doc
 }

@@ -34,17 +34,17 @@ type patchOp struct {
 
 // Release removes label, annotations and our entry among the managers in one
 // request. The other entries go back byte for byte.
-func (p *apiMember) Release(ctx context.Context, ref member.Ref, uid types.UID) error {
+func (p *apiMember) Release(ctx context.Context, ref member.Ref, uid types.UID, of object.Marker) error {
 	var err error
 	for range attempts {
-		if err = p.release(ctx, ref, uid); !errors.Is(err, member.Conflict) {
+		if err = p.release(ctx, ref, uid, of); !errors.Is(err, member.Conflict) {
 			return err
 		}
 	}
 	return err
 }
 
-func (p *apiMember) release(ctx context.Context, ref member.Ref, uid types.UID) error {
+func (p *apiMember) release(ctx context.Context, ref member.Ref, uid types.UID, of object.Marker) error {
 	a, o, err := p.get(ctx, ref, asMetadata)
 	if errors.Is(err, member.NotServed) {
 		if _, err := p.kinds.find(ctx, ref.GroupVersionKind); errors.Is(err, member.NotServed) {
@@ -54,7 +54,7 @@ func (p *apiMember) release(ctx context.Context, ref member.Ref, uid types.UID) 
 	if err != nil || o == nil {
 		return err
 	}
-	if uid != "" && o.Metadata.UID != uid || o.Metadata.Labels[object.LabelManaged] != "true" {
+	if uid != "" && o.Metadata.UID != uid || of.Whose(o.Metadata.Labels, o.Metadata.Annotations, uid != "") != object.Ours {
 		return nil
 	}
 	ops := []patchOp{

@@ -449,7 +449,7 @@ func (p *apiMember) page(ctx context.Context, ref member.Ref, path string, query
 	return &list, nil
 }
 
-func (p *apiMember) Delete(ctx context.Context, ref member.Ref, uid types.UID) error {
+func (p *apiMember) Delete(ctx context.Context, ref member.Ref, uid types.UID, _ object.Marker) error {
 	path, err := p.at(ctx, ref)
 	if errors.Is(err, member.NotServed) {
 		return nil // and neither is the object

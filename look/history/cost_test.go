@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead/fairlead/source/sourcetest"
 )
 
-// A3: a commit whose tree cannot be compared or read is refused as any broken commit
+// A03: a commit whose tree cannot be compared or read is refused as any broken commit
 // is, and the one that takes it back is folded.
 func TestA3TreesThatCannotBeRead(t *testing.T) {
 	for name, test := range map[string]struct {

@@ -59,6 +59,9 @@ func (h *History) Commits(since, head string) ([]*source.Commit, error) {
 	return commits[max(begin, 0):], nil
 }
 
+// Has reports whether a commit is in the repository.
+func (h *History) Has(commit string) bool { return h.repo.Has(commit) }
+
 // Begins reports whether one of the commits has the trailer that begins the fold.
 func Begins(commits []*source.Commit) bool { return slices.ContainsFunc(commits, begins) }
 
@@ -97,6 +100,15 @@ func (h *History) At(head string) (propagate.State, error) {
 	return h.Fold(propagate.State{}, commits, nil)
 }
 
+// unread is what a commit says without its tree.
+func (h *History) unread(c *source.Commit, on *propagate.State) (in propagate.Commit, err error) {
+	in = propagate.Commit{Hash: c.Hash, Time: c.When.Unix(), Trailers: Convert(c.Trailers)}
+	if on.Commit == "" || begins(c) {
+		in.Derived, in.Formerly, err = h.derived(c.Hash)
+	}
+	return in, err
+}
+
 // Read reads a commit as the input of a step on top of a state. Problems of the
 // commit's content are in the result, because every reader finds them; an error is
 // a problem of this machine and says nothing about the commit.
@@ -105,7 +117,11 @@ func (h *History) At(head string) (propagate.State, error) {
 // (fold rule 3): on that of the state, whatever was read, or awaited confirmation,
 // since.
 func (h *History) Read(c *source.Commit, on *propagate.State) (propagate.Commit, error) {
-	in := propagate.Commit{Hash: c.Hash, Trailers: Convert(c.Trailers)}
+	in, err := h.unread(c, on)
+	if err != nil {
+		return in, err
+	}
+
 	tree, err := c.Tree(h.path)
 	if err != nil && !source.IsUnavailable(err) {
 		in.Problems = []fleet.Problem{{Message: err.Error()}}

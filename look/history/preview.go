@@ -26,12 +26,27 @@ func (l *States) Preview(before propagate.State, from, head string, each bool) (
 	if err != nil {
 		return before, nil, err
 	}
-	if c.Trailers, err = l.Repo.TrailersIn(from, head); err != nil {
+	if c.Trailers, err = l.trailers(from, c); err != nil {
 		return before, nil, err
 	}
-	c.Own = 0 // what a branch says of other commits counts nowhere, or in the merge's own message
 
 	return l.previewEach(before, []*source.Commit{c})
+}
+
+// trailers are those that count if the change lands as it is (decision 46): of the
+// commits on head's first-parent line that from does not have. In a merge commit
+// only its own message will count, which is not written yet. A preview that takes
+// too much for confirmed shows deletions that may not come; one that takes too
+// little hides some.
+func (l *States) trailers(from string, head *source.Commit) (all []source.Trailer, err error) {
+	ahead, err := l.Repo.Ahead(from, head.Hash)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range ahead {
+		all = append(all, c.Trailers...)
+	}
+	return all, nil
 }
 
 func (l *States) previewEach(state propagate.State, commits []*source.Commit) (after propagate.State, held *propagate.Guard, err error) {

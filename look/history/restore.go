@@ -17,6 +17,14 @@ var Engine = fmt.Sprintf("%d.%d", propagate.Version, render.Version)
 // Restore restores a saved state: it reads the commits whose content is in effect.
 // The next commit is read on top of the accepted one.
 func Restore(saved *propagate.Saved, history *History) (propagate.State, error) {
+	if saved.Derived == "" && saved.Commit != "" {
+		// A checkpoint of a version in which fleets had no names.
+		var err error
+		if saved.Derived, _, err = history.derived(saved.Commit); err != nil {
+			return propagate.State{}, err
+		}
+	}
+
 	snapshots := map[string]*fleet.Snapshot{}
 	if saved.Accepted == "" {
 		return saved.Restore(snapshots)

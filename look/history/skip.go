@@ -17,7 +17,7 @@ const TrailerSkip = "Fairlead-Skip"
 
 // skips are the commits that a commit's own message names.
 func skips(c *source.Commit) (hashes []string) {
-	for _, t := range c.Trailers[:c.Own] {
+	for _, t := range c.Trailers {
 		if t.Key == TrailerSkip {
 			hashes = append(hashes, t.Value)
 		}
@@ -76,9 +76,12 @@ func (h *History) SkipsEarlier(commits []*source.Commit) (bool, error) {
 
 // input reads a commit, unless it is skipped.
 func (h *History) input(c *source.Commit, on *propagate.State, skipped map[string]string) (propagate.Commit, error) {
-	if by := skipped[c.Hash]; by != "" {
-		problem := fleet.Problem{Message: fmt.Sprintf("it is skipped, and was not read: commit %s says so (%s)", source.Short(by), TrailerSkip)}
-		return propagate.Commit{Hash: c.Hash, Trailers: Convert(c.Trailers), Problems: []fleet.Problem{problem}}, nil
+	by := skipped[c.Hash]
+	if by == "" {
+		return h.Read(c, on)
 	}
-	return h.Read(c, on)
+
+	in, err := h.unread(c, on)
+	in.Problems = []fleet.Problem{{Message: fmt.Sprintf("it is skipped, and was not read: commit %s says so (%s)", source.Short(by), TrailerSkip)}}
+	return in, err
 }

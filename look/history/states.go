@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/source"
 )
@@ -28,6 +29,13 @@ func (l *States) Resolve(rev string) (string, error) {
 		rev = branch
 	}
 	return l.Repo.Resolve(rev)
+}
+
+// MarkerOf returns by what the fleet of a state knows its objects on the members.
+func (l *States) MarkerOf(s *propagate.State) object.Marker {
+	m := s.Marker()
+	m.Has = Holds(l.Repo, s.Commit)
+	return m
 }
 
 // WorthKeeping is how long a fold must take for its state to be cached. Tests set it

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fairlead/fairlead/look/status"
 	"github.com/fairlead/fairlead/object"
+	"github.com/fairlead/fairlead/printable"
 )
 
 // Legend explains the symbols of a matrix.
@@ -21,8 +22,11 @@ X failed, missing or foreign   ? unknown   . not placed   number: replicas`
 // Text prints the blocks, the legend, and the reasons of failed cells.
 func (m *Matrix) Text(out io.Writer) error {
 	var b strings.Builder
-	for _, block := range m.Blocks {
-		if b.Len() > 0 {
+	if m.Refusal != nil {
+		printable.Fprintf(&b, "%s\n\n", m.Refusal.Text())
+	}
+	for i, block := range m.Blocks {
+		if i > 0 {
 			b.WriteString("\n")
 		}
 		block.text(&b)
@@ -118,7 +122,7 @@ func (m *Matrix) failures() (lines []string) {
 	})
 
 	for _, f := range all {
-		lines = append(lines, fmt.Sprintf("X %s on %s: %s\n", object.ShortName(f.ID), f.cell.Cluster, f.cell.Why))
+		lines = append(lines, printable.Line(fmt.Sprintf("X %s on %s: %s", object.ShortName(f.ID), f.cell.Cluster, f.cell.Why))+"\n")
 	}
 
 	return lines
@@ -128,6 +132,9 @@ func (m *Matrix) failures() (lines []string) {
 func align(lines [][]string, b *strings.Builder) {
 	width := make([]int, len(lines[0]))
 	for _, line := range lines {
+		for i := range line {
+			line[i] = printable.Line(line[i])
+		}
 		for i, cell := range line {
 			width[i] = max(width[i], utf8.RuneCountInString(cell))
 		}

@@ -148,10 +148,10 @@ func (l comparing) cell(b *propagate.Binding, w *propagate.Work, answer Answer) 
 	c.Observed = seen
 	switch {
 	case !seen.Ours && w.Released == nil && w.Blocked == "":
-		c.State, c.Why, c.Arrived = Pending, "nothing was released to it yet; something of that name that is not ours is there", true
+		c.State, c.Why, c.Arrived = Pending, "nothing was released to it yet; something of that name that is not ours is there"+seen.ofFleet(), true
 		return c
 	case !seen.Ours:
-		c.State, c.Why, c.First = Failed, "it is there and not ours", w.Want.Revision
+		c.State, c.Why, c.First = Failed, "it is there and not ours"+seen.ofFleet(), w.Want.Revision
 		return c
 	}
 
@@ -175,6 +175,14 @@ func (l comparing) cell(b *propagate.Binding, w *propagate.Work, answer Answer) 
 	}
 
 	return c
+}
+
+// ofFleet adds to a reason which other fleet has the object.
+func (o *Observation) ofFleet() string {
+	if o.Fleet == "" {
+		return ""
+	}
+	return ": it belongs to the fleet " + OneLine(o.Fleet)
 }
 
 // lag returns the reason why a cluster is behind.

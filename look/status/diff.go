@@ -39,7 +39,7 @@ type Difference struct {
 
 // Drift compares what was released to a cluster with what it has. It returns the
 // fields of the released manifests that differ in the live objects.
-func Drift(ctx context.Context, state *propagate.State, cluster string, member Reader, asked func(object.ID) bool) ([]Difference, error) {
+func Drift(ctx context.Context, state *propagate.State, of object.Marker, cluster string, member Reader, asked func(object.ID) bool) ([]Difference, error) {
 	live, err := readLive(ctx, state, cluster, member, asked)
 	if err != nil {
 		return nil, err
@@ -62,14 +62,14 @@ func Drift(ctx context.Context, state *propagate.State, cluster string, member R
 			c.Fields = push.Drift(object, manifest)
 			c.From = commitIn((&unstructured.Unstructured{Object: object}).GetAnnotations())
 		}
-		if c.Note = wrong(object); c.Note != "" || len(c.Fields) > 0 {
+		if c.Note = wrong(object, of); c.Note != "" || len(c.Fields) > 0 {
 			all = append(all, c)
 		}
 	}
 
 	for a := range state.Tombstones.Values() {
 		gone := state.Removal(cluster, a.ID)
-		if gone == nil || live[a.ID] == nil || wrong(live[a.ID]) != "" || onCluster(state, a.ID, cluster) {
+		if gone == nil || live[a.ID] == nil || wrong(live[a.ID], of) != "" || onCluster(state, a.ID, cluster) {
 			continue
 		}
 		if object.IsNeeded(a.ID, (&unstructured.Unstructured{Object: live[a.ID]}).GetAnnotations()[object.AnnotationDigest]) {
@@ -92,12 +92,15 @@ func onCluster(state *propagate.State, id object.ID, cluster string) bool {
 }
 
 // wrong returns what is wrong with an object as a whole, or "".
-func wrong(live map[string]any) string {
-	switch {
-	case live == nil:
+func wrong(live map[string]any, of object.Marker) string {
+	if live == nil {
 		return "it is missing"
-	case (&unstructured.Unstructured{Object: live}).GetLabels()[object.LabelManaged] != "true":
-		return "it is there and not ours"
+	}
+
+	u := &unstructured.Unstructured{Object: live}
+	seen := (&inspection{of: of}).observe(u.GetLabels(), u.GetAnnotations())
+	if !seen.Ours {
+		return "it is there and not ours" + seen.ofFleet()
 	}
 	return ""
 }

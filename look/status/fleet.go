@@ -29,6 +29,7 @@ type Fleet struct {
 	*history.States
 	Head     string
 	State    propagate.State
+	Marker   object.Marker    // by what the fleet knows its objects
 	Clusters []*fleet.Cluster // to inspect
 	// Cells are by object and cluster. Silent has the errors of the clusters that gave
 	// no answer.
@@ -67,6 +68,7 @@ func (f *Fleet) Fold(ref string, choose func(*propagate.State) ([]*fleet.Cluster
 		state.Snapshot = &fleet.Snapshot{}
 	}
 	f.Head, f.State, f.line, f.counted = head, state, nil, map[copyAt]counted{}
+	f.Marker = f.MarkerOf(&state)
 	f.Clusters, err = choose(&state)
 	return err
 }
@@ -99,7 +101,7 @@ func (f *Fleet) Inspect(ctx context.Context) error {
 				return err
 			}
 		}
-		sights, err := Inspect(ctx, &f.State, cluster, r)
+		sights, err := Inspect(ctx, &f.State, f.Marker, cluster, r)
 		if err != nil {
 			return err
 		}

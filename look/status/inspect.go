@@ -35,6 +35,7 @@ type Inspector interface {
 // Observation is what was observed of one object on one cluster.
 type Observation struct {
 	Ours     bool
+	Fleet    string // whose it is, if it bears our mark and is another fleet's
 	Digest   string // of its annotation
 	Revision string // of its annotation: the commit of its content
 	// Replicas is how many it should have, -1 if the kind has none, and Available how
@@ -54,9 +55,9 @@ type Observations map[object.ID]*Observation
 
 // Inspect reads from one member everything that a state has released to its cluster,
 // or has released and no longer wants there. The marks on the objects tell what they
-// are, so no other source is needed.
-func Inspect(ctx context.Context, state *propagate.State, cluster string, member Inspector) (Observations, error) {
-	s := &inspection{state: state, member: member, observed: Observations{}, wanted: map[object.ID]bool{}}
+// are, and of knows which are the fleet's, so no other source is needed.
+func Inspect(ctx context.Context, state *propagate.State, of object.Marker, cluster string, member Inspector) (Observations, error) {
+	s := &inspection{state: state, of: of, member: member, observed: Observations{}, wanted: map[object.ID]bool{}}
 	for gvk := range s.kinds(cluster) {
 		if err := s.ours(ctx, gvk); err != nil {
 			return nil, err
@@ -67,6 +68,7 @@ func Inspect(ctx context.Context, state *propagate.State, cluster string, member
 
 type inspection struct {
 	state    *propagate.State
+	of       object.Marker
 	member   Inspector
 	observed Observations
 	wanted   map[object.ID]bool
@@ -115,7 +117,7 @@ func (s *inspection) ours(ctx context.Context, gvk schema.GroupVersionKind) erro
 				return served(err)
 			}
 			if s.wanted[found.ID] {
-				s.observed[found.ID] = observe(found.Labels, found.Annotations)
+				s.observed[found.ID] = s.observe(found.Labels, found.Annotations)
 			}
 		}
 		return nil
@@ -142,9 +144,14 @@ func served(err error) error {
 	return err
 }
 
-func observe(labels, annotations map[string]string) *Observation {
+func (s *inspection) observe(labels, annotations map[string]string) *Observation {
+	whose, name := s.of.Whose(labels, annotations, false), ""
+	if whose == object.AnotherFleets {
+		name = cmp.Or(labels[object.LabelFleet], "without a name")
+	}
 	return &Observation{
-		Ours:     labels[object.LabelManaged] == "true",
+		Ours:     whose == object.Ours,
+		Fleet:    name,
 		Digest:   annotations[object.AnnotationDigest],
 		Revision: commitIn(annotations),
 		Replicas: -1,
@@ -165,7 +172,7 @@ func commitIn(annotations map[string]string) string {
 
 // reported observes an object of a kind that reports its status.
 func (s *inspection) reported(o *unstructured.Unstructured) *Observation {
-	seen := observe(o.GetLabels(), o.GetAnnotations())
+	seen := s.observe(o.GetLabels(), o.GetAnnotations())
 	var unhealthy, unreflected error
 	seen.Health, unhealthy = s.state.Health(o.Object)
 	seen.Progress, seen.Why = s.state.Progress(o.Object, seen.Health)
@@ -216,7 +223,7 @@ func (s *inspection) missing(ctx context.Context, cluster string) error {
 					break
 				}
 				if ids[found.ID] {
-					s.observed[found.ID] = observe(found.Labels, found.Annotations)
+					s.observed[found.ID] = s.observe(found.Labels, found.Annotations)
 				}
 			}
 			continue
@@ -227,7 +234,7 @@ func (s *inspection) missing(ctx context.Context, cluster string) error {
 				return err
 			}
 			if found != nil {
-				s.observed[id] = observe(found.Labels, found.Annotations)
+				s.observed[id] = s.observe(found.Labels, found.Annotations)
 			}
 		}
 	}

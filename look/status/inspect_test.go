@@ -134,7 +134,7 @@ spec:
 	}
 
 	m := &recorder{ours: map[string][]string{"ConfigMap": {"c0", "c1", "stranger"}, "Deployment": {"web"}}, others: []string{"c5"}, unserved: "Widget"}
-	seen, err := status.Inspect(t.Context(), &state, "eu-1", m)
+	seen, err := status.Inspect(t.Context(), &state, object.Marker{}, "eu-1", m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ spec:
 
 	// What cannot be read is not missing.
 	m = &recorder{err: &member.Error{Reason: member.Forbidden, Err: fmt.Errorf("no")}}
-	if seen, err := status.Inspect(t.Context(), &state, "eu-1", m); err == nil {
+	if seen, err := status.Inspect(t.Context(), &state, object.Marker{}, "eu-1", m); err == nil {
 		t.Errorf("a member that forbids reading was observed to have %v", seen)
 	}
 	if len(m.requests) != 1 {

@@ -4,6 +4,7 @@ package oracle
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,6 +71,9 @@ func (st *step) preserves(key string, last bool) bool {
 	if b == nil {
 		return last // it is long gone
 	}
+	if b.own.Preserve {
+		return true
+	}
 	if b.Own {
 		return b.Brakes.Preserve
 	}
@@ -83,12 +87,12 @@ func (st *step) preserves(key string, last bool) bool {
 			now = st.removed[owner]
 		}
 		if now != nil && was.needs(key) {
-			preserve, asked = preserve || now.Brakes.Preserve, true
+			preserve, asked = preserve || now.Brakes.Preserve || now.own.Preserve, true
 		}
 	}
 	for _, owner := range st.next.Bindings {
 		if owner.needs(key) {
-			preserve, asked = preserve || owner.Brakes.Preserve, true
+			preserve, asked = preserve || owner.Brakes.Preserve || owner.own.Preserve, true
 		}
 	}
 	if !asked {
@@ -128,9 +132,12 @@ func (st *step) guard() (string, bool) {
 				continue
 			}
 			all = append(all, deletion{key, c})
-			if st.old.work(key, c) != nil {
+			tooMuch = tooMuch || st.isLastCopy(key, c)
+			switch {
+			case st.regenerated(key, c):
+			case st.old.work(key, c) != nil:
 				lost[key]++
-			} else {
+			default:
 				counted++ // its cluster came back: that is no move
 			}
 			if strings.Contains(key, "/Namespace./") || strings.Contains(key, "/CustomResourceDefinition.") {
@@ -141,26 +148,28 @@ func (st *step) guard() (string, bool) {
 	for key, n := range lost {
 		gained := 0
 		if b := st.next.Bindings[key]; b != nil {
-			for c := range b.Works {
-				if st.old.work(key, c) == nil {
+			for c, w := range b.Works {
+				if st.old.work(key, c) == nil && !w.stays() {
 					gained++
 				}
 			}
 		}
-		if gained < n {
+		if all := st.deletedOf(key); gained < all {
 			counted += n
 		}
 	}
-	limit := works / 2
-	limited := works > 20
-	switch m := st.now.maxDelete.(type) {
-	case float64:
-		limit, limited = int(m), true
-	case string:
-		percent, _ := strconv.Atoi(strings.TrimSuffix(m, "%"))
-		limit, limited = works*percent/100, true
+	if counted > 0 {
+		tooMuch = tooMuch || st.tooMany(counted, works)
+		st.next.hour = append(slices.Clone(st.old.hour), deleting{st.next.Time / 60, counted, works})
+		sum, most := 0, 0
+		for _, d := range st.next.hour {
+			if d.minute > st.next.Time/60-60 {
+				sum += d.count
+				most = max(most, d.works)
+			}
+		}
+		tooMuch = tooMuch || st.tooMany(sum, most)
 	}
-	tooMuch = tooMuch || limited && counted > limit
 	lines := fmt.Sprint(all)
 	if len(st.was.templates) > 0 && len(st.now.templates) == 0 {
 		tooMuch = true
@@ -173,4 +182,89 @@ func (st *step) guard() (string, bool) {
 		}
 	}
 	return lines, tooMuch
+}
+
+// deletedOf counts the works of one template that the step deletes.
+func (st *step) deletedOf(key string) (n int) {
+	for c, g := range st.next.Departed[key] {
+		if g.Since == st.commit && !g.Preserve && st.old.work(key, c) != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// tooMany reports whether so many deletions are more than the settings allow, as
+// they are and as they were: whoever raises the limit is still held to the old one.
+func (st *step) tooMany(count, works int) bool {
+	for _, f := range []*fleet{st.was, st.now} {
+		switch m := f.maxDelete.(type) {
+		case float64:
+			if count > int(m) {
+				return true
+			}
+		case string:
+			percent, _ := strconv.Atoi(strings.TrimSuffix(m, "%"))
+			if count > works*percent/100 {
+				return true
+			}
+		default:
+			if works > 20 && count > works/2 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isLastCopy reports whether a template is in git, went somewhere by itself, and
+// runs nowhere after the step (decision 34).
+func (st *step) isLastCopy(key, cluster string) bool {
+	if st.now.templates[key] == nil {
+		return false
+	}
+	was, is := st.old.Bindings[key], st.next.Bindings[key]
+	if is != nil {
+		for _, w := range is.Works {
+			if w.Released != nil {
+				return false
+			}
+		}
+	}
+	if is != nil && is.template != nil {
+		if n, workload := is.template.replicas(); workload && n == 0 {
+			return false // it is scaled to nothing
+		}
+	}
+	if st.old.work(key, cluster) != nil {
+		return was.Own && !was.Removed
+	}
+	return is == nil || is.Own || is.Claim == "" && len(is.Works) == 0 // its cluster came back
+}
+
+var hashed = regexp.MustCompile(`^(.+)-[2456789bcdfghkmt]{10}$`)
+
+// regenerated reports whether the step brings a cluster the same generated object
+// with another hash in its name (decision 35).
+func (st *step) regenerated(key, cluster string) bool {
+	was := st.was.templates[key]
+	if was == nil || st.now.templates[key] != nil {
+		return false
+	}
+	m := hashed.FindStringSubmatch(was.name)
+	if m == nil {
+		return false
+	}
+	for other, t := range st.now.templates {
+		n := hashed.FindStringSubmatch(t.name)
+		if n == nil || n[1] != m[1] || st.was.templates[other] != nil || t.file != was.file {
+			continue
+		}
+		if t.namespace == was.namespace && t.kind == was.kind && strings.Split(t.apiVersion, "/")[0] == strings.Split(was.apiVersion, "/")[0] {
+			if w := st.next.work(other, cluster); w != nil && !w.stays() {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -27,11 +27,13 @@ type fleet struct {
 // template is an object that policies send to clusters.
 type template struct {
 	key, apiVersion, kind, namespace, name string
+	file                                   string
 	labels                                 map[string]string
 	object                                 object
 	// content is all of the object, update the part of it that counts as an
 	// update when it changes (decision 1).
 	content, update string
+	own             Brakes // of its own annotations
 }
 
 // policy is a PropagationPolicy, or without a namespace a
@@ -100,7 +102,7 @@ func (r *Reader) fleet(files map[string]string) (*fleet, error) {
 		}
 		f.rendered[file] = len(all)
 		for _, o := range all {
-			if err := f.add(o); err != nil {
+			if err := f.add(o, file); err != nil {
 				return nil, err
 			}
 		}
@@ -108,7 +110,7 @@ func (r *Reader) fleet(files map[string]string) (*fleet, error) {
 	return f, nil
 }
 
-func (f *fleet) add(o object) error {
+func (f *fleet) add(o object, file string) error {
 	name := text(o, "metadata", "name")
 	switch kind := text(o, "kind"); kind {
 	case "FleetConfig":
@@ -140,6 +142,14 @@ func (f *fleet) add(o object) error {
 		})
 	default:
 		t := newTemplate(o)
+		t.file = file
+		annotations := at(o, "metadata", "annotations")
+		if held, given := annotations["fairlead.dev/hold"]; given && held == "" {
+			return fmt.Errorf("%s holds nothing", t.key)
+		}
+		if preserve, given := annotations["fairlead.dev/preserve"]; given && preserve != "true" && preserve != "false" {
+			return fmt.Errorf("%s: preserve is neither true nor false", t.key)
+		}
 		f.templates[t.key] = t
 	}
 	return nil
@@ -214,6 +224,14 @@ func newTemplate(in object) *template {
 		object:     o,
 		content:    canonical(o),
 	}
+	switch held := text(meta, "annotations", "fairlead.dev/hold"); held {
+	case "":
+	case "*":
+		t.own.All = true
+	default:
+		t.own.On = strings.Split(held, ",")
+	}
+	t.own.Preserve = text(meta, "annotations", "fairlead.dev/preserve") == "true"
 	group, _, found := strings.Cut(t.apiVersion, "/")
 	if !found {
 		group = ""

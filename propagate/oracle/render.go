@@ -52,8 +52,14 @@ func (f *fleet) manifest(t *template, share int64, cluster string) (object, erro
 			break // there are none of its namespace
 		}
 	}
-	if meta := at(o, "metadata"); len(at(meta, "labels")) == 0 {
-		delete(meta, "labels")
+	meta := at(o, "metadata")
+	for _, own := range []string{"fairlead.dev/hold", "fairlead.dev/preserve"} {
+		delete(at(meta, "annotations"), own) // they are for us
+	}
+	for _, field := range []string{"labels", "annotations"} {
+		if len(at(meta, field)) == 0 {
+			delete(meta, field)
+		}
 	}
 	return o, nil
 }

@@ -15,7 +15,18 @@ type State struct {
 	Departed map[string]map[string]Gone
 	Left     map[string]map[string]Gone
 
+	Time int64 // of the last commit
+	// hour are the steps that deleted something since the last one that was
+	// allowed to.
+	hour []deleting
+
 	fleet *fleet
+}
+
+// deleting is a step that deleted something for good.
+type deleting struct {
+	minute       int64
+	count, works int // how many, of how many
 }
 
 // Binding is a template and where it goes.
@@ -34,6 +45,7 @@ type Binding struct {
 	Works                        map[string]*Work
 
 	template  *template
+	own       Brakes // of the template's annotations, as they are in git
 	policy    *policy
 	unmatched bool // created or updated while nothing matched it
 	placement placement
@@ -67,6 +79,7 @@ type Gone struct {
 // deletions that its message allows, as State.Deletes tells them.
 type Commit struct {
 	Hash   string
+	Time   int64 // when it was made, in seconds
 	Files  map[string]string
 	Allows []string
 }

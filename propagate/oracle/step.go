@@ -2,7 +2,10 @@
 
 package oracle
 
-import "sort"
+import (
+	"slices"
+	"sort"
+)
 
 type step struct {
 	commit   string
@@ -18,6 +21,7 @@ type step struct {
 func (r *Reader) Step(s *State, c Commit) *State {
 	refused := *s
 	refused.Commit, refused.Verdict, refused.Deletes = c.Hash, "refused", ""
+	refused.Time = max(s.Time, c.Time)
 	if c.Files == nil {
 		return &refused
 	}
@@ -28,10 +32,12 @@ func (r *Reader) Step(s *State, c Commit) *State {
 	was := s.fleet
 	if was == nil {
 		was = &fleet{}
+	} else if now.holdsStrangers(was) {
+		return &refused
 	}
 	st := &step{commit: c.Hash, old: s, was: was, now: now, removed: map[string]*Binding{}}
 	st.next = &State{
-		Commit: c.Hash, Accepted: c.Hash, fleet: now,
+		Commit: c.Hash, Accepted: c.Hash, Time: refused.Time, fleet: now, hour: s.hour,
 		Bindings: map[string]*Binding{},
 		Departed: map[string]map[string]Gone{},
 		Left:     map[string]map[string]Gone{},
@@ -67,8 +73,41 @@ func (r *Reader) Step(s *State, c Commit) *State {
 			held.Verdict, held.Deletes = "held", deletes
 			return &held
 		}
+		st.next.hour = nil
 	}
 	return st.next
+}
+
+// holdsStrangers reports whether a hold names a cluster that the fleet does not have
+// and that it did not name before (decision 36).
+func (f *fleet) holdsStrangers(was *fleet) bool {
+	strangers := func(names, before []string) bool {
+		for _, name := range names {
+			if !f.has(name) && !slices.Contains(before, name) {
+				return true
+			}
+		}
+		return false
+	}
+	for key, p := range f.policies {
+		var before []string
+		if q := was.policies[key]; q != nil {
+			before = q.brakes.On
+		}
+		if strangers(p.brakes.On, before) {
+			return true
+		}
+	}
+	for key, t := range f.templates {
+		var before []string
+		if q := was.templates[key]; q != nil {
+			before = q.own.On
+		}
+		if strangers(t.own.On, before) {
+			return true
+		}
+	}
+	return false
 }
 
 // decide is everything about a template but its works: who claims it, what of
@@ -87,6 +126,7 @@ func (st *step) decide(t, before *template) *Binding {
 	if !was.Own && was.Claim == "" && len(was.Works) == 0 {
 		b.template = nil // nobody knew it
 	}
+	b.own = t.own
 	c := st.claim(was, t, before)
 	b.Claim = ""
 	if c.by != nil {
@@ -244,6 +284,7 @@ func (st *step) asIfItStayed(t *template) *Binding {
 	b := st.decide(t, t)
 	if was := st.old.Bindings[t.key]; was != nil && was.Claim != "" && st.now.policies[was.Claim] == nil {
 		*b = *was // its policy went with it
+		b.own = t.own
 		b.Works = map[string]*Work{}
 	}
 	b.Removed = true

@@ -120,6 +120,9 @@ func (st *step) send(key string, b *Binding, needs map[string][]need) {
 // there: its own policy, where it goes by itself or waits to, and every owner
 // (decision 16, rule 16).
 func (b *Binding) holds(cluster string, needs []need) bool {
+	if b.own.hold(cluster) {
+		return true
+	}
 	_, target := b.Targets[cluster]
 	if (target || !b.Own && b.Claim != "") && !b.Brakes.hold(cluster) {
 		return false
@@ -136,13 +139,13 @@ func (b *Binding) holds(cluster string, needs []need) bool {
 // template that only owners place has what any of them has (decision 17).
 func (st *step) merged(b *Binding, needs map[string][]need) (preserve, overwrite bool) {
 	if b.Own {
-		return b.Brakes.Preserve, b.policy.overwrite
+		return b.Brakes.Preserve || b.own.Preserve, b.policy.overwrite
 	}
-	preserve = b.Brakes.Preserve
+	preserve = b.Brakes.Preserve || b.own.Preserve
 	for _, on := range needs {
 		for _, n := range on {
 			owner := st.next.Bindings[n.owner]
-			preserve = preserve || owner.Brakes.Preserve
+			preserve = preserve || owner.Brakes.Preserve || owner.own.Preserve
 			overwrite = overwrite || owner.policy.overwrite
 		}
 	}

@@ -22,7 +22,7 @@ func counters(n int, value string) []policyv1alpha1.PlaintextOverrider {
 	return all
 }
 
-// A3: the operations of a rule cost one decoding of the object, not one each, and
+// A03: the operations of a rule cost one decoding of the object, not one each, and
 // which of them fails is known all the same.
 func TestA3OperationsAreAppliedTogether(t *testing.T) {
 	object := map[string]any{"data": map[string]any{"n": "0", "big": strings.Repeat("x", 600_000)}}
@@ -67,7 +67,7 @@ func TestA3OperationsAreAppliedTogether(t *testing.T) {
 	}
 }
 
-// A3: what a rule costs is counted before it is applied.
+// A03: what a rule costs is counted before it is applied.
 func TestA3OperationsAreCounted(t *testing.T) {
 	object := map[string]any{"kind": "Pod", "spec": map[string]any{"containers": []any{map[string]any{"image": "a"}}}, "data": strings.Repeat("x", 900_000)}
 	for name, o := range map[string]*policyv1alpha1.Overriders{

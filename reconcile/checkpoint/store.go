@@ -45,14 +45,18 @@ type Store struct {
 
 // head is the part of a state that is not per object.
 type head struct {
-	Format   int                `json:"format"`
-	Engine   string             `json:"engine"`
-	Origin   Origin             `json:"origin"`
-	Commit   string             `json:"commit"`
-	Accepted string             `json:"accepted"`
-	Refusal  *propagate.Refusal `json:"refusal,omitempty"`
-	Seen     *propagate.Seen    `json:"seen,omitempty"`
-	Frozen   map[string]string  `json:"frozen,omitempty"`
+	Format   int                 `json:"format"`
+	Engine   string              `json:"engine"`
+	Origin   Origin              `json:"origin"`
+	Commit   string              `json:"commit"`
+	Accepted string              `json:"accepted"`
+	Derived  string              `json:"derived,omitempty"`
+	Former   []string            `json:"former,omitempty"`
+	Refusal  *propagate.Refusal  `json:"refusal,omitempty"`
+	Seen     *propagate.Seen     `json:"seen,omitempty"`
+	Frozen   map[string]string   `json:"frozen,omitempty"`
+	Time     int64               `json:"time,omitempty"`
+	Recent   []propagate.Deleted `json:"recent,omitempty"`
 }
 
 // Origin identifies the fleet of a checkpoint.
@@ -75,7 +79,7 @@ func (e *ForeignError) Error() string {
 func (c *Store) Close() error { return c.db.Close() }
 
 // Load restores the state. It returns false if there is none, and the caller folds the
-// history. A state of another engine is rebuilt from the same commits, which does not
+// history. With a GoneError the state is what remains of it without its commits. A state of another engine is rebuilt from the same commits, which does not
 // count as an update (fold rule 7).
 func (c *Store) Load(origin Origin, hist *history.History) (propagate.State, bool, error) {
 	var h head
@@ -112,7 +116,14 @@ func (c *Store) Load(origin Origin, hist *history.History) (propagate.State, boo
 	}
 
 	saved.Commit, saved.Accepted, saved.Refusal = h.Commit, h.Accepted, h.Refusal
+	saved.Derived, saved.Former = h.Derived, h.Former
 	saved.Seen, saved.Frozen, saved.Redigested = h.Seen, h.Frozen, h.Engine != history.Engine
+	saved.Time, saved.Recent = h.Time, h.Recent
+	if !hist.Has(saved.Commit) {
+		c.kept = saved.Remains() // the next state is written over all of it
+		return c.kept, false, &GoneError{saved.Commit}
+	}
+
 	state, err := history.Restore(saved, hist)
 	if err != nil {
 		return propagate.State{}, false, fmt.Errorf("checkpoint: %w", err)
@@ -179,7 +190,11 @@ func read[R any](b *bbolt.Bucket, into map[object.ID]R) error {
 // Save saves a state in one transaction. Its cost follows what changed since the last
 // one.
 func (c *Store) Save(origin Origin, next propagate.State) error {
-	raw, err := seal(head{format, history.Engine, origin, next.Commit, next.Accepted, next.Refusal, next.Seen, next.Frozen})
+	raw, err := seal(head{
+		Format: format, Engine: history.Engine, Origin: origin, Commit: next.Commit, Accepted: next.Accepted,
+		Derived: next.Derived, Former: next.Former, Refusal: next.Refusal, Seen: next.Seen, Frozen: next.Frozen,
+		Time: next.Time, Recent: next.Recent,
+	})
 	if err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}

@@ -15,6 +15,18 @@ const (
 	AnnotationWaves = "fairlead.dev/waves"
 )
 
+// Annotations of a template. Like suspension and preserveResourcesOnDeletion they
+// act at once and are no update of it (decisions 51 and 52). AnnotationHolds can
+// stand beside them.
+const (
+	// AnnotationHold names the clusters on which this template is held, separated by
+	// commas, or AllClusters.
+	AnnotationHold = "fairlead.dev/hold"
+	// AnnotationPreserve is "true" where what is removed of this template is left
+	// running.
+	AnnotationPreserve = "fairlead.dev/preserve"
+)
+
 // AllClusters is the key of a hold on every cluster.
 const AllClusters = "*"
 

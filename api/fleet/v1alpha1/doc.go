@@ -18,7 +18,8 @@ var GroupVersion = schema.GroupVersion{Group: "fairlead.dev", Version: "v1alpha1
 // KindFleetConfig is the kind of fairlead.yaml.
 const KindFleetConfig = "FleetConfig"
 
-// FleetConfig is fairlead.yaml at the root of the fleet. A commit that changes
+// FleetConfig is fairlead.yaml at the root of the fleet. Its name is the fleet's: its
+// objects bear it on the members (decision 33). A commit that changes
 // it is folded with the new settings.
 type FleetConfig struct {
 	metav1.TypeMeta   `json:",inline"`

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/object"
 )
 
 // Wrap is m without its writes.
@@ -27,9 +28,10 @@ func (dryRun) Apply(context.Context, map[string]any, member.ApplyOptions) (membe
 	return member.Applied{Created: true}, nil
 }
 
-func (dryRun) Adopt(context.Context, member.Ref) error              { return nil }
-func (dryRun) Release(context.Context, member.Ref, types.UID) error { return nil }
-func (dryRun) Delete(context.Context, member.Ref, types.UID) error  { return nil }
+func (dryRun) Adopt(context.Context, member.Ref) error { return nil }
+
+func (dryRun) Release(context.Context, member.Ref, types.UID, object.Marker) error { return nil }
+func (dryRun) Delete(context.Context, member.Ref, types.UID, object.Marker) error  { return nil }
 
 // Override hides batches: what is never staged need not be flushed.
 func (dryRun) Override(target any) (offered, handled bool) {

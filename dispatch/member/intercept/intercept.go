@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/object"
 )
 
 // Verb is what a request does.
@@ -117,12 +118,12 @@ func (i *intercepted) Adopt(ctx context.Context, ref member.Ref) error {
 	return i.around(ctx, Adopt, func() error { return i.Member.Adopt(ctx, ref) })
 }
 
-func (i *intercepted) Release(ctx context.Context, ref member.Ref, uid types.UID) error {
-	return i.around(ctx, Release, func() error { return i.Member.Release(ctx, ref, uid) })
+func (i *intercepted) Release(ctx context.Context, ref member.Ref, uid types.UID, of object.Marker) error {
+	return i.around(ctx, Release, func() error { return i.Member.Release(ctx, ref, uid, of) })
 }
 
-func (i *intercepted) Delete(ctx context.Context, ref member.Ref, uid types.UID) error {
-	return i.around(ctx, Delete, func() error { return i.Member.Delete(ctx, ref, uid) })
+func (i *intercepted) Delete(ctx context.Context, ref member.Ref, uid types.UID, of object.Marker) error {
+	return i.around(ctx, Delete, func() error { return i.Member.Delete(ctx, ref, uid, of) })
 }
 
 // result is for a request that answers with a value.

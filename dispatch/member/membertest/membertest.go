@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/object"
 )
 
 // Bare is a Member that answers every request with Err, and notes it.
@@ -72,14 +73,14 @@ func (b *Bare) Apply(_ context.Context, manifest map[string]any, opt member.Appl
 // Adopt is noted.
 func (b *Bare) Adopt(_ context.Context, ref member.Ref) error { return b.ask("adopt " + ref.Name) }
 
-// Release is noted with the UID.
-func (b *Bare) Release(_ context.Context, ref member.Ref, uid types.UID) error {
-	return b.ask("release " + ref.Name + " " + string(uid))
+// Release is noted with the UID and the fleet.
+func (b *Bare) Release(_ context.Context, ref member.Ref, uid types.UID, of object.Marker) error {
+	return b.ask("release " + ref.Name + " " + string(uid) + " of " + of.Name)
 }
 
-// Delete is noted with the UID.
-func (b *Bare) Delete(_ context.Context, ref member.Ref, uid types.UID) error {
-	return b.ask("delete " + ref.Name + " " + string(uid))
+// Delete is noted with the UID and the fleet.
+func (b *Bare) Delete(_ context.Context, ref member.Ref, uid types.UID, of object.Marker) error {
+	return b.ask("delete " + ref.Name + " " + string(uid) + " of " + of.Name)
 }
 
 // Capable is a Bare with every capability that makes requests, and with an identity.
@@ -139,6 +140,7 @@ type Call struct {
 var (
 	kind = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	ref  = member.Ref{GroupVersionKind: kind, Namespace: "shop", Name: "settings"}
+	of   = object.Marker{Name: "sea"}
 )
 
 // Calls are every method of a Member.
@@ -158,8 +160,8 @@ func Calls() []Call {
 			return applied.UID == "9", err
 		}},
 		{"adopt", "adopt settings", func(ctx context.Context, m member.Member) (bool, error) { return true, m.Adopt(ctx, ref) }},
-		{"release", "release settings 9", func(ctx context.Context, m member.Member) (bool, error) { return true, m.Release(ctx, ref, "9") }},
-		{"delete", "delete settings 9", func(ctx context.Context, m member.Member) (bool, error) { return true, m.Delete(ctx, ref, "9") }},
+		{"release", "release settings 9 of sea", func(ctx context.Context, m member.Member) (bool, error) { return true, m.Release(ctx, ref, "9", of) }},
+		{"delete", "delete settings 9 of sea", func(ctx context.Context, m member.Member) (bool, error) { return true, m.Delete(ctx, ref, "9", of) }},
 	}
 }
 
