@@ -71,8 +71,8 @@ const (
 	maxMatches   = 100_000_000
 )
 
-func (w *walker) wrong(file string, line int, format string, args ...any) {
-	w.problems = append(w.problems, problem(file, line, fmt.Sprintf(format, args...)))
+func (w *walker) wrong(file, format string, args ...any) {
+	w.problems = append(w.problems, problem(file, 0, fmt.Sprintf(format, args...)))
 }
 
 // stop ends the walk of a tree that is too large. One tree object can be in a tree any
@@ -80,7 +80,7 @@ func (w *walker) wrong(file string, line int, format string, args ...any) {
 func (w *walker) stop(format string, args ...any) {
 	if !w.stopped {
 		w.stopped, w.problems = true, nil
-		w.wrong("", 0, format, args...)
+		w.wrong("", format, args...)
 	}
 }
 
@@ -114,13 +114,13 @@ func (w *walker) dir(dir string, owned bool) {
 		return
 	}
 	if strings.Count(dir, "/") > maxDepth {
-		w.wrong(dir, 0, "more than %d directories deep", maxDepth)
+		w.wrong(dir, "more than %d directories deep", maxDepth)
 		return
 	}
 
 	entries, err := fs.ReadDir(w.fsys, dir)
 	if err != nil {
-		w.wrong(dir, 0, "%s", cause(err))
+		w.wrong(dir, "%s", cause(err))
 		return
 	}
 
@@ -169,7 +169,7 @@ func (w *walker) readIgnores(dir string, entries []fs.DirEntry) {
 		name := path.Join(dir, e.Name())
 		b, err := read(w.fsys, name)
 		if err != nil {
-			w.wrong(name, 0, "%s", cause(err))
+			w.wrong(name, "%s", cause(err))
 			continue
 		}
 
