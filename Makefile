@@ -26,7 +26,7 @@ fuzz: ## every fuzz target for a minute each
 	@grep -rl --include='*_test.go' '^func Fuzz' . | while read -r file; do \
 		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z]*\).*/\1/p' $$file); do \
 			echo "$$target in $$(dirname $$file)"; \
-			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) ./$$(dirname $$file) || exit 1; \
+			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./$$(dirname $$file) || exit 1; \
 		done; \
 	done
 

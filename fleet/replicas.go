@@ -4,6 +4,7 @@ package fleet
 
 import (
 	"maps"
+	"math"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -50,6 +51,9 @@ func newDemand(id object.ID, object map[string]any) Demand {
 	case Job:
 		a.Replicas, _, _ = unstructured.NestedInt64(object, "spec", "parallelism")
 		if completions, set, _ := unstructured.NestedInt64(object, "spec", "completions"); set {
+			if !countable(completions) {
+				return Demand{}
+			}
 			a.Replicas = min(a.Replicas, completions)
 		}
 	case pod:
@@ -58,6 +62,10 @@ func newDemand(id object.ID, object map[string]any) Demand {
 		return a
 	}
 
+	if !countable(a.Replicas) {
+		// No API server accepts it, so it goes to every cluster as it is.
+		return Demand{}
+	}
 	if a.Requirements = requirements(object, podPath); a.Requirements != nil {
 		a.Requirements.Namespace = id.Namespace
 		a.Needs = schedule.NewNeeds(a.Requirements.ResourceRequest)
@@ -65,6 +73,10 @@ func newDemand(id object.ID, object map[string]any) Demand {
 
 	return a
 }
+
+// countable reports whether a number of replicas is one that an API server can
+// accept. Sums and products of such numbers stay in range.
+func countable(n int64) bool { return n >= 0 && n <= math.MaxInt32 }
 
 // ReplicaField is where a cluster's share is written, and only if the field is
 // present (digest §5.3).
@@ -87,7 +99,7 @@ func requirements(object map[string]any, path []string) *workv1alpha2.ReplicaReq
 	}
 
 	var spec corev1.PodSpec
-	if hasUnusableQuantity(raw) || runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &spec) != nil {
+	if hasUnusableQuantity(raw) || tooManyRequests(raw) || runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &spec) != nil {
 		// Members will report what is wrong with it; it still is a workload.
 		return &workv1alpha2.ReplicaRequirements{}
 	}
@@ -106,6 +118,33 @@ func requirements(object map[string]any, path []string) *workv1alpha2.ReplicaReq
 
 	r.PriorityClassName = spec.PriorityClassName
 	return r
+}
+
+// maxRequests limits how many amounts are added up for the requests of a pod: each
+// init container runs with all that were started before it.
+const maxRequests = 1 << 20
+
+// tooManyRequests reports whether a pod has more init containers and resources
+// than can be added up. Names of resources are free, so there can be many.
+func tooManyRequests(pod map[string]any) bool {
+	names := map[string]bool{}
+	containers := 0
+	for _, field := range []string{"containers", "initContainers"} {
+		list, _ := pod[field].([]any)
+		containers += len(list)
+		for _, item := range list {
+			container, _ := item.(map[string]any)
+			resources, _ := container["resources"].(map[string]any)
+			for _, kind := range []string{"limits", "requests"} {
+				amounts, _ := resources[kind].(map[string]any)
+				for name := range amounts {
+					names[name] = true
+				}
+			}
+		}
+	}
+
+	return containers*len(names) > maxRequests
 }
 
 // requests adds up a pod as Kubernetes does: the containers run together with

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -83,7 +84,7 @@ func (settings) Validate(doc *fleetv1alpha1.FleetConfig, c *check) *Settings {
 
 	oneOf(c, "spec.onBroken", s.OnBroken, "", fleetv1alpha1.RefuseCommit, fleetv1alpha1.FreezeUnit)
 	if s.MaxDelete != nil {
-		if n, err := intstr.GetScaledValueFromIntOrPercent(s.MaxDelete, 100, false); err != nil || n < 0 {
+		if n, _, ok := numberOrPercent(s.MaxDelete); !ok || n < 0 {
 			c.at("spec.maxDelete", "spec.maxDelete is %q, must be a non-negative number or a percentage such as \"25%%\"", s.MaxDelete.String())
 		}
 	}
@@ -135,6 +136,22 @@ func (s *Settings) MaxDelete(works int) (limit int, limited bool) {
 	if s == nil || s.Spec.MaxDelete == nil {
 		return works / 2, works > 20
 	}
-	limit, err := intstr.GetScaledValueFromIntOrPercent(s.Spec.MaxDelete, works, false)
-	return limit, err == nil
+
+	n, percent, ok := numberOrPercent(s.Spec.MaxDelete)
+	if percent {
+		n = min(n, 100) * works / 100 // all of them is no limit, and nor is more
+	}
+	return n, ok
+}
+
+// numberOrPercent reads an integer or a percentage in whole numbers. A float that
+// is out of range becomes another integer on another processor.
+func numberOrPercent(v *intstr.IntOrString) (n int, percent, ok bool) {
+	if v.Type == intstr.Int {
+		return v.IntValue(), false, true
+	}
+
+	text, percent := strings.CutSuffix(v.StrVal, "%")
+	n, err := strconv.Atoi(text)
+	return n, percent, percent && err == nil
 }

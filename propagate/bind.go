@@ -42,6 +42,10 @@ func (st *step) decideWave(wave func(object.ID) bool, done map[string]bool) bool
 			continue
 		}
 
+		if st.overloaded() {
+			return false
+		}
+
 		if len(group) > 1 {
 			st.bindCycle(group)
 		} else {

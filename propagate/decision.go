@@ -24,11 +24,12 @@ type inputs struct {
 	changed []*schedule.Cluster
 	fresh   map[string]bool              // what is placed anew, by ID.Key()
 	answers map[*fleet.Template]*answers // of scripts, each run once
+	cost    *cost
 }
 
 func newInputs(before, after *State, commit string) *inputs {
 	return &inputs{before: before, after: after, commit: commit,
-		removed: map[Place]bool{}, fresh: map[string]bool{}, answers: map[*fleet.Template]*answers{}}
+		removed: map[Place]bool{}, fresh: map[string]bool{}, answers: map[*fleet.Template]*answers{}, cost: &cost{}}
 }
 
 // claims are the claims on templates, as both snapshots make them.

@@ -23,6 +23,8 @@
 // One step goes through its stages, and writes the next state:
 //
 //   - step.go: the stages of a step, in their order (fold rules 2 and 3)
+//   - cost.go: what a step may cost (decision 43)
+//   - defect.go: a step that fails refuses its commit (decision 43)
 //   - freeze.go: units that are broken keep their last good content (fold rule 3)
 //   - mark.go: which templates a commit concerns
 //   - bind.go: the marked templates, one after the other

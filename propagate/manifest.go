@@ -38,13 +38,13 @@ func (s *State) ManifestFor(id object.ID, cluster string) map[string]any {
 	}
 
 	r := newRendering(&s.index, t)
-	key, rules, err := r.render(t, share{0, -1}, on)
+	obj, _, rules, err := r.render(t, share{0, -1}, on)
 	if err != nil {
 		return nil
 	}
 
 	return s.Manifest(id, &Content{
-		Digest:      object.DigestJSON(cleaned(r.memo[key].object)),
+		Digest:      object.DigestJSON(cleaned(obj)),
 		Completions: -1,
 		APIVersion:  t.APIVersion,
 		Template:    t,

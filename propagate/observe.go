@@ -112,11 +112,15 @@ func (s *State) Leaving() []Place {
 
 // Observe is a step without a commit, of the stages reindex, mark and decide:
 // what was seen of the members is kept, and time passes to the moment of it. The
-// snapshot stays. A state that no observation can change is returned as it is.
-func Observe(prev State, o Observations) State {
+// snapshot stays. A state that no observation can change is returned as it is, and
+// so is one on which an observation fails.
+func Observe(prev State, o Observations) (next State) {
+	defer recovered(func() { next = prev })
+
 	if !prev.Watched() {
 		return prev
 	}
+
 	st := newStep(&prev, Commit{Hash: prev.Accepted})
 	st.in.now = o.At
 	for _, p := range o.Gone {

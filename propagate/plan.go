@@ -18,6 +18,9 @@ import (
 type Plan struct {
 	Cells    []Cell
 	Findings []fleet.Finding
+
+	// Incomplete says that the comparison itself failed, and there are no cells.
+	Incomplete bool
 }
 
 // Action is what happens to an object.
@@ -81,8 +84,12 @@ type Because struct {
 }
 
 // Compare plans the step from base to head. guard holds that step, nil when none
-// does.
-func Compare(base, head *State, guard *Guard) *Plan {
+// does. If the comparison fails, the plan says so and nothing else.
+func Compare(base, head *State, guard *Guard) (plan *Plan) {
+	defer recovered(func() {
+		plan = &Plan{Incomplete: true, Findings: []fleet.Finding{{Code: fleet.FindingRenderError, Severity: fleet.SeverityError, Message: defect.Message}}}
+	})
+
 	p := newPlanner(base, head)
 	for d := range ordered.Diff(base.Bindings, head.Bindings) {
 		p.binding(d.Before, d.After)
@@ -99,7 +106,7 @@ func Compare(base, head *State, guard *Guard) *Plan {
 	p.group()
 	p.fleet(guard)
 	sortFindings(p.findings)
-	return &Plan{p.cells, p.findings}
+	return &Plan{Cells: p.cells, Findings: p.findings}
 }
 
 // planner makes the cells and findings of a plan.

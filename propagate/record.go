@@ -390,7 +390,7 @@ func (m *remaking) work(w WorkRecord) (Work, error) {
 // those of the accepted commit made it.
 func (m *remaking) make(c *Content, cluster *fleet.Cluster) (err error) {
 	c.Template, c.reviser = m.binding.Active.Template, m.rendering.reviser
-	if _, c.Rules, err = m.rendering.render(c.Template, c.share(), cluster); err != nil {
+	if _, _, c.Rules, err = m.rendering.render(c.Template, c.share(), cluster); err != nil {
 		return err
 	}
 
@@ -426,7 +426,7 @@ func (p *past) rehydrate(id object.ID, cluster string, c *Content, redigest bool
 		p.indexes[c.Revision] = ix
 	}
 	r := newRendering(ix, t)
-	_, rules, err := r.render(t, c.share(), on)
+	_, _, rules, err := r.render(t, c.share(), on)
 	if err != nil {
 		return err
 	}

@@ -23,17 +23,21 @@ type rendered struct {
 // render is the template's content for one cluster: first what its share of
 // replicas makes of it, then the cluster overrides, then those of its
 // namespace, which edit what the former made and so prevail (digest
-// §5.3, §5.5). It returns the rules that were applied, and under which key the
-// memo has the object.
-func (r *rendering) render(t *fleet.Template, s share, cluster *fleet.Cluster) (key string, applied []*fleet.Rule, err error) {
+// §5.3, §5.5). It returns the rules that were applied, and a key for them and
+// the share.
+func (r *rendering) render(t *fleet.Template, s share, cluster *fleet.Cluster) (obj map[string]any, key string, applied []*fleet.Rule, err error) {
 	key = fmt.Sprint(s)
 	at, ok := r.memo[key]
 	if !ok {
 		at.object, at.err = shared(t, s, r.reviser)
-		r.memo[key] = at
+		if r.reviser != nil {
+			r.keep(key, at)
+		} else {
+			r.memo[key] = at // most of it is the template's
+		}
 	}
 	if at.err != nil {
-		return key, nil, at.err
+		return nil, key, nil, at.err
 	}
 
 	for _, scope := range scopesOf(t) {
@@ -43,10 +47,10 @@ func (r *rendering) render(t *fleet.Template, s share, cluster *fleet.Cluster) (
 			next, ok := r.memo[key]
 			if !ok {
 				next = applyRule(rule, at.object)
-				r.memo[key] = next
+				r.keep(key, next)
 			}
 			if next.err != nil {
-				return key, nil, next.err
+				return nil, key, nil, next.err
 			}
 			at = next
 		}
@@ -54,7 +58,19 @@ func (r *rendering) render(t *fleet.Template, s share, cluster *fleet.Cluster) (
 		applied = append(applied, rules...)
 	}
 
-	return key, applied, nil
+	return at.object, key, applied, nil
+}
+
+// keep keeps what a rule made for the next cluster that gets the same. With rules of
+// their own for thousands of clusters, the objects would not fit into memory.
+func (r *rendering) keep(key string, made rendered) {
+	size := sizeOf(made.object)
+	r.cost.rendered += size
+	if r.kept += size; r.kept > maxKept {
+		clear(r.memo)
+		r.kept = size
+	}
+	r.memo[key] = made
 }
 
 // applyRule is the object after one rule.

@@ -2,7 +2,11 @@
 
 package propagate
 
-import "cmp"
+import (
+	"cmp"
+
+	"github.com/fairlead/fairlead/fleet"
+)
 
 // TrailerAllowRewrite accepts that the branch was rewritten since a commit.
 const TrailerAllowRewrite = "Fairlead-Allow-Rewrite"
@@ -12,9 +16,11 @@ const TrailerAllowRewrite = "Fairlead-Allow-Rewrite"
 // the guard counts it. Where the new line removed it itself, its tombstone says
 // whether the copy is left running; else the immediate fields do. The trailer
 // that confirms is searched in c, the new line's head with all the trailers of
-// the line.
-func Rewrite(old, line State, c Commit) State {
-	next := line
+// the line. If it fails, the old state stays.
+func Rewrite(old, line State, c Commit) (next State) {
+	defer recovered(func() { next = old.refuse(c, nil, []fleet.Problem{defect}) })
+
+	next = line
 	next.remember(&old)
 	r := &removals{next: &next, commit: c.Hash}
 	for key, b := range old.Bindings.All() {

@@ -2,7 +2,12 @@
 
 package propagate
 
-import "github.com/fairlead/fairlead/fleet"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fairlead/fairlead/fleet"
+)
 
 // Step folds one commit. Its stages, in their order:
 //
@@ -29,8 +34,11 @@ func Step(prev State, c Commit) State {
 // confirmed, and the guard that asks for that.
 func Preview(prev State, c Commit) (State, *Guard) { return advance(prev.begin(c), c) }
 
-// advance goes through the stages of a step.
-func advance(prev State, c Commit) (State, *Guard) {
+// advance goes through the stages of a step. A commit on which one of them fails
+// is refused.
+func advance(prev State, c Commit) (next State, guard *Guard) {
+	defer recovered(func() { next, guard = prev.refuse(c, nil, []fleet.Problem{defect}), nil })
+
 	// A commit that is not valid must change nothing, so this comes first.
 	if problems, valid := c.validate(&prev); !valid {
 		return prev.refuse(c, nil, problems), nil
@@ -59,13 +67,15 @@ func advance(prev State, c Commit) (State, *Guard) {
 	// The bindings are decided with the index of the new snapshot, of which they
 	// become a part.
 	st.decide()
+	if problem := st.tooMuch(); problem != nil {
+		return prev.refuse(c, nil, []fleet.Problem{*problem}), nil
+	}
 
 	// A cluster that returns keeps what is wanted there, which is decided now.
 	st.reclaim()
 
 	// The guard counts deletions, and all of them are known only at the end.
-	guard := st.guard(c)
-	return st.next, guard
+	return st.next, st.guard(c)
 }
 
 // validate reports whether the commit's tree could be read and rendered and its
@@ -87,8 +97,20 @@ func (c Commit) validate(prev *State) (problems []fleet.Problem, valid bool) {
 func (s State) refuse(c Commit, g *Guard, problems []fleet.Problem) State {
 	s.Commit, s.Time = c.Hash, s.later(c)
 	s.Recent = lastHour(s.Recent, s.Time)
-	s.Refusal = &Refusal{Commit: c.Hash, Problems: problems, Guard: g}
+	s.Refusal = &Refusal{Commit: c.Hash, Problems: few(problems), Guard: g}
 	return s
+}
+
+// maxProblems is how many problems of a commit a state keeps.
+const maxProblems = 101
+
+// few are the first of many problems, and how many there are more.
+func few(problems []fleet.Problem) []fleet.Problem {
+	if len(problems) <= maxProblems {
+		return problems
+	}
+	more := fleet.Problem{Message: fmt.Sprintf("and %d more problems", len(problems)-maxProblems+1)}
+	return append(slices.Clone(problems[:maxProblems-1]), more)
 }
 
 // step is one Step while it is made. It goes through the templates and writes

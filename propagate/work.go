@@ -22,6 +22,7 @@ func (d *decision) work() {
 	b := d.b
 	completions := b.completions()
 	r := newRendering(&d.after.index, b.Active.Template)
+	r.cost = d.cost
 	targets := b.withAttached(d.needed.on)
 
 	b.Works = make([]Work, len(targets))
@@ -136,7 +137,7 @@ func (d *decision) content(cluster string, s share, was *Work, r *rendering) (wa
 		had = was.Want
 	}
 
-	key, rules, err := r.render(active.Template, s, d.after.snapshot().Clusters.At(cluster))
+	obj, key, rules, err := r.render(active.Template, s, d.after.snapshot().Clusters.At(cluster))
 	if err != nil {
 		if was != nil && was.Blocked == err.Error() && had.share() == s {
 			return had, was.Blocked
@@ -153,7 +154,7 @@ func (d *decision) content(cluster string, s share, was *Work, r *rendering) (wa
 
 	c, ok := r.made[key]
 	if !ok {
-		c = d.newContent(cleaned(r.memo[key].object), s, rules, r.reviser)
+		c = d.newContent(cleaned(obj), s, rules, r.reviser)
 		r.made[key] = c
 	}
 	if had == nil || had.Digest != c.Digest || had.share() != s {
@@ -201,11 +202,13 @@ type rendering struct {
 	index   *index
 	reviser *fleet.Script       // of the template's kind
 	memo    map[string]rendered // by share and rules
+	kept    int                 // bytes of memo
 	made    map[string]*Content // by the same
+	cost    *cost               // of the step
 }
 
 func newRendering(ix *index, t *fleet.Template) *rendering {
-	return &rendering{ix, ix.script(t, interpret.ReviseReplica), map[string]rendered{}, map[string]*Content{}}
+	return &rendering{index: ix, reviser: ix.script(t, interpret.ReviseReplica), memo: map[string]rendered{}, made: map[string]*Content{}, cost: &cost{}}
 }
 
 // completions shares a divided Job's completions in proportion to its

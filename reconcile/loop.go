@@ -82,6 +82,7 @@ type Loop struct {
 	fetched   time.Time // when the repository was last read, by Clock.Now; zero if never
 	state     propagate.State
 	gone      *checkpoint.GoneError    // the state is what remains of one; nil otherwise
+	skipping  string                   // the head at which a commit was skipped that had been folded
 	synced    propagate.State          // the state of the last Sync
 	examined  time.Duration            // when everything was last examined, by Clock.Elapsed
 	resolved  map[string]time.Duration // when Members was last called for a cluster, by Clock.Elapsed
@@ -316,11 +317,22 @@ func (l *Loop) fold(ctx context.Context, head string) error {
 		return err
 	}
 
-	left := len(commits)
+	earlier, err := l.history.SkipsEarlier(commits)
+	if err != nil {
+		return err
+	}
+	if earlier {
+		return l.skips(head)
+	}
+
+	left, unsettled := len(commits), history.Unsettled(commits)
 	_, err = l.history.Fold(l.state, commits, func(c *source.Commit, next propagate.State) error {
 		l.opt.At("folded")
 		l.state = next
 		left--
+		if len(commits)-left <= unsettled {
+			return nil // if the process ends here, all of it is folded again
+		}
 		if left > 0 && ctx.Err() != nil {
 			ended := fmt.Errorf("%d of %s are not folded yet, the next run goes on after %s: %w", left, plural(len(commits), "commit"), source.Short(c.Hash), ctx.Err())
 			return errors.Join(ended, l.save())
@@ -357,6 +369,37 @@ func (l *Loop) save() error {
 	}
 	l.opt.At("saved")
 	return nil
+}
+
+// skips goes to the fold of a branch on which a commit that was folded already is
+// skipped (fold rule 3). As for a rewritten branch that is one step, and if it awaits
+// confirmation it is tried again with the next commit.
+func (l *Loop) skips(head string) error {
+	if l.skipping == head {
+		return nil
+	}
+
+	commits, err := l.history.Commits("", head)
+	if err != nil {
+		return err
+	}
+	line, err := l.history.Fold(propagate.State{}, commits, nil)
+	if err != nil {
+		return err
+	}
+
+	var all []source.Trailer
+	for _, c := range commits {
+		all = append(all, c.Trailers...)
+	}
+
+	folded := l.state.Commit
+	l.skipping, l.state = head, propagate.Rewrite(l.state, line, propagate.Commit{Hash: head, Trailers: history.Convert(all)})
+	if r := l.state.Refusal; r != nil && r.Guard != nil && line.Refusal == nil {
+		l.state.Commit = folded
+	}
+	l.info("folded the branch to %s again, without a commit that it skips", source.Short(head))
+	return l.save()
 }
 
 // rewritten refuses a branch that does not continue the folded history, unless a

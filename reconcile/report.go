@@ -102,13 +102,26 @@ func (l *Loop) refusal() {
 	}
 }
 
+// maxTold is how many problems of frozen units are reported.
+const maxTold = 100
+
 // frozen reports which units are broken, and what runs instead.
 func (l *Loop) frozen() {
 	told := map[string]bool{}
-	for _, f := range l.state.Broken() {
+	broken, more := l.state.Broken(), 0
+	if len(broken) > maxTold {
+		broken, more = broken[:maxTold], len(broken)-maxTold
+	}
+	for _, f := range broken {
 		key := "frozen/" + f.String()
 		if told[key] = true; l.isNew(key, f.String()) {
 			l.tell(Event{Type: eventlog.Failed, Note: f.String()})
+		}
+	}
+
+	if note := fmt.Sprintf("and %d more problems in units that stay as they were", more); more > 0 {
+		if told["frozen/"] = true; l.isNew("frozen/", note) {
+			l.tell(Event{Type: eventlog.Failed, Note: note})
 		}
 	}
 

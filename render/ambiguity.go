@@ -73,7 +73,7 @@ func (n *next) checkAdded(u *unit) {
 }
 
 func (n *next) ambiguous(p fleet.Problem, format string, args ...any) {
-	n.problems = append(n.problems, ambiguousProblem(p, format, args...))
+	n.wrong(ambiguousProblem(p, format, args...))
 }
 
 func ambiguousProblem(p fleet.Problem, format string, args ...any) fleet.Problem {

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -49,6 +51,16 @@ func (d *document) problem(path, format string, args ...any) fleet.Problem {
 // maxFile is the size limit of a manifest in bytes.
 const maxFile = 4 << 20
 
+const (
+	// maxDocuments limits the documents of a file, those in Lists included.
+	maxDocuments = 50_000
+	// maxLists limits how deep Lists are nested in each other.
+	maxLists = 20
+	// maxPaths limits the bytes of the field paths for which a file's lines are
+	// known. Beyond it a field is told of at the line of what contains it.
+	maxPaths = 32 << 20
+)
+
 // checkText refuses files that are not UTF-8 text, or only a pointer to
 // content.
 func checkText(b []byte) error {
@@ -80,6 +92,9 @@ func parseFile(file string, b []byte) ([]*document, []fleet.Problem) {
 	for _, part := range split(b, strings.HasSuffix(file, ".json")) {
 		found, wrong := part.parse(file)
 		docs, problems = append(docs, found...), append(problems, wrong...)
+		if len(docs) > maxDocuments || len(problems) > maxDocuments {
+			return nil, []fleet.Problem{problem(file, 0, fmt.Sprintf("file has more than %d documents", maxDocuments))}
+		}
 	}
 
 	if len(problems) > 0 {
@@ -171,15 +186,17 @@ func (p part) parse(file string) ([]*document, []fleet.Problem) {
 		return nil, wrong
 	}
 
-	lines := p.lazyLines()
+	table := &lineTable{part: p}
 	first := p.first + p.leading()
-	origin := fleet.Origin{File: file, Line: first}
+	f := &flattening{table: table, of: &document{nil, fleet.Origin{File: file, Line: first}, table.all}}
 	switch value := value.(type) {
 	case map[string]any:
-		return flatten(&document{value, origin, lines})
+		f.document(value, "", 0)
+		return f.result()
 	case []any:
 		// Tools often export an array of objects: a List without a kind.
-		return (&document{nil, origin, lines}).flattenItems(value, "", "the array")
+		f.items(value, "", "the array", 0)
+		return f.result()
 	}
 
 	return nil, []fleet.Problem{problem(file, first, fmt.Sprintf("document is %s, must be an object", kindOf(value)))}
@@ -288,22 +305,53 @@ func (p part) node() *yamlv3.Node {
 	return n.Content[0]
 }
 
-func (p part) lazyLines() func() map[string]int {
-	var lines map[string]int
-	return func() map[string]int {
-		if lines == nil {
-			lines = map[string]int{}
-			if n := p.node(); n != nil {
-				recordLines(lines, "", n, p.first-1)
-			}
-		}
-		return lines
-	}
+// lineTable has the lines of the fields of a document. It is read on demand.
+type lineTable struct {
+	part  part
+	lines map[string]int
+	paths []string // sorted
 }
 
+func (t *lineTable) all() map[string]int {
+	if t.lines == nil {
+		t.lines = map[string]int{}
+		if n := t.part.node(); n != nil {
+			room := maxPaths
+			recordLines(t.lines, "", n, t.part.first-1, &room)
+		}
+	}
+	return t.lines
+}
+
+// below are the lines of the fields below one.
+func (t *lineTable) below(path string) map[string]int {
+	if t.paths == nil {
+		t.paths = slices.Sorted(maps.Keys(t.all()))
+	}
+
+	prefix := path + "."
+	out := map[string]int{}
+	first, _ := slices.BinarySearch(t.paths, prefix)
+	for _, path := range t.paths[first:] {
+		rest, ok := strings.CutPrefix(path, prefix)
+		if !ok {
+			break
+		}
+		out[rest] = t.lines[path]
+	}
+
+	return out
+}
+
+func (p part) lazyLines() func() map[string]int { return (&lineTable{part: p}).all }
+
 // recordLines records the line of every field below n: that of its key, or of
-// its list item.
-func recordLines(lines map[string]int, path string, n *yamlv3.Node, offset int) {
+// its list item. room is how many bytes of paths it may record.
+func recordLines(lines map[string]int, path string, n *yamlv3.Node, offset int, room *int) {
+	if *room -= len(path) * len(n.Content); *room < 0 {
+		return
+	}
+
 	switch n.Kind {
 	case yamlv3.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
@@ -312,13 +360,13 @@ func recordLines(lines map[string]int, path string, n *yamlv3.Node, offset int) 
 				at = path + "." + at
 			}
 			lines[at] = n.Content[i].Line + offset
-			recordLines(lines, at, n.Content[i+1], offset)
+			recordLines(lines, at, n.Content[i+1], offset, room)
 		}
 	case yamlv3.SequenceNode:
 		for i, item := range n.Content {
 			at := path + "[" + strconv.Itoa(i) + "]"
 			lines[at] = item.Line + offset
-			recordLines(lines, at, item, offset)
+			recordLines(lines, at, item, offset, room)
 		}
 	}
 }
@@ -345,48 +393,77 @@ func (p part) checkTags(file string) (wrong []fleet.Problem) {
 	return wrong
 }
 
-// flatten replaces a List by its items.
-func flatten(d *document) ([]*document, []fleet.Problem) {
-	kind, _ := d.object["kind"].(string)
-	items, has := d.object["items"]
+// flattening replaces Lists by their items.
+type flattening struct {
+	table    *lineTable
+	of       *document // everything is in it; has no object
+	docs     []*document
+	problems []fleet.Problem
+}
+
+func (f *flattening) result() ([]*document, []fleet.Problem) {
+	if len(f.problems) > 0 {
+		return nil, f.problems
+	}
+	return f.docs, nil
+}
+
+func (f *flattening) wrong(path, format string, args ...any) {
+	f.problems = append(f.problems, f.of.problem(path, format, args...))
+}
+
+// document adds the object at a path, or its items.
+func (f *flattening) document(object map[string]any, path string, depth int) {
+	kind, _ := object["kind"].(string)
+	items, has := object["items"]
 	if !strings.HasSuffix(kind, "List") || !has {
-		return []*document{d}, nil
+		f.add(object, path)
+		return
 	}
 
+	at := strings.TrimPrefix(path+".items", ".")
 	list, ok := items.([]any)
 	if !ok && items != nil {
-		return nil, []fleet.Problem{d.problem("items", "items of a %s is %s, must be a list", kind, kindOf(items))}
+		f.wrong(at, "items of a %s is %s, must be a list", kind, kindOf(items))
+		return
+	}
+	if depth == maxLists {
+		f.wrong(at, "Lists are nested more than %d deep", maxLists)
+		return
 	}
 
-	return d.flattenItems(list, "items", "a "+kind)
+	f.items(list, at, "a "+kind, depth+1)
 }
 
-// flattenItems turns the items of the list at path at into documents.
-func (d *document) flattenItems(list []any, at, of string) ([]*document, []fleet.Problem) {
-	var docs []*document
-	var problems []fleet.Problem
+// items adds the items of the list at a path.
+func (f *flattening) items(list []any, at, of string, depth int) {
 	for i, item := range list {
-		path := fmt.Sprintf("%s[%d]", at, i)
-		object, ok := item.(map[string]any)
-		if !ok {
-			problems = append(problems, d.problem(path, "%s of %s is %s, must be an object", path, of, kindOf(item)))
-			continue
+		if len(f.docs) > maxDocuments || len(f.problems) > maxDocuments {
+			return // which is a problem of the file
 		}
-		found, wrong := flatten(&document{object, d.at(path), func() map[string]int { return linesBelow(d.lines(), path+".") }})
-		docs, problems = append(docs, found...), append(problems, wrong...)
-	}
 
-	return docs, problems
+		path := at + "[" + strconv.Itoa(i) + "]"
+		if object, ok := item.(map[string]any); ok {
+			f.document(object, path, depth)
+		} else {
+			f.wrong(path, "%s of %s is %s, must be an object", path, of, kindOf(item))
+		}
+	}
 }
 
-func linesBelow(lines map[string]int, prefix string) map[string]int {
-	out := map[string]int{}
-	for path, line := range lines {
-		if rest, ok := strings.CutPrefix(path, prefix); ok {
-			out[rest] = line
-		}
+func (f *flattening) add(object map[string]any, path string) {
+	if path == "" {
+		f.docs = append(f.docs, &document{object, f.of.origin, f.of.lines})
+		return
 	}
-	return out
+
+	var lines map[string]int
+	f.docs = append(f.docs, &document{object, f.of.at(path), func() map[string]int {
+		if lines == nil {
+			lines = f.table.below(path)
+		}
+		return lines
+	}})
 }
 
 func kindOf(v any) string {

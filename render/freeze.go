@@ -27,9 +27,10 @@ func (b *Build) Frozen() bool { return len(b.frozen) > 0 }
 func (n *next) freeze() {
 	for _, u := range n.broken {
 		if !n.freezes {
-			n.problems = append(n.problems, u.broken...)
+			n.wrong(u.broken...)
+			n.more += u.more
 		} else {
-			u.items = n.lastGood(u)
+			u.keep(n.lastGood(u))
 		}
 	}
 
@@ -39,15 +40,16 @@ func (n *next) freeze() {
 
 	for name := range n.prev.frozen {
 		if !n.done(name) {
-			n.problems = append(n.problems, n.prev.units.At(name).broken...)
+			n.wrong(n.prev.units.At(name).broken...)
+			n.more += n.prev.units.At(name).more
 		}
 	}
 }
 
-// lastGood is the last good content of a unit that is broken now.
-func (n *next) lastGood(u *unit) []*item {
+// lastGood has the last good content of a unit that is broken now; nil if there is none.
+func (n *next) lastGood(u *unit) *unit {
 	if before := n.prev.units.At(u.path); before != nil && before.root == u.root {
-		return before.items
+		return before
 	}
 
 	tree := n.earlier[u.path]
@@ -56,8 +58,19 @@ func (n *next) lastGood(u *unit) []*item {
 	}
 
 	before, invalid := render(tree, u.path, u.root, n.kinds)
-	n.problems = append(n.problems, append(before.broken, invalid...)...)
-	return before.items
+	n.wrong(append(before.broken, invalid...)...)
+	return before
+}
+
+// keep gives a broken unit the content of an earlier one, if there is any.
+func (u *unit) keep(before *unit) {
+	switch {
+	case before == nil:
+	case before.broken != nil:
+		u.items, u.kept = before.items, before.kept
+	default:
+		u.items, u.kept = before.items, before.size
+	}
 }
 
 // used is what a kustomization that cannot be parsed used when it last could.

@@ -28,15 +28,6 @@ type kustomization struct {
 	refs      []ref
 }
 
-// generated counts the ConfigMaps and Secrets that it generates.
-func (k *kustomization) generated() (n int) {
-	for _, generators := range []string{"configMapGenerator", "secretGenerator"} {
-		listed, _ := k.fields[generators].([]any)
-		n += len(listed)
-	}
-	return n
-}
-
 // ref is a field of a kustomization that refers to something to read.
 type ref struct {
 	field string // "resources[0]"

@@ -44,6 +44,10 @@ type walker struct {
 	layout   *layout
 	files    []string
 	problems []fleet.Problem
+	// What was visited so far, against the limits of a tree.
+	entries, manifests, bytes, matches int
+	stopped                            bool
+
 	// used returns what a kustomization that cannot be parsed used when it last
 	// could; nil if an error refuses the tree anyway.
 	used func(dir string) (uses []string, known bool)
@@ -58,28 +62,75 @@ func (w *walker) resolve() *layout {
 	return w.layout
 }
 
-// maxDepth limits the depth of directories.
-const maxDepth = 200
+// Limits of a tree, counted while it is walked.
+const (
+	maxDepth     = 200       // of directories
+	maxEntries   = 1_000_000 // files and directories, those that are left out included
+	maxManifests = 200_000   // plain files and kustomizations
+	maxWalked    = 64 << 20  // bytes of their paths, and of all kustomizations
+	maxMatches   = 100_000_000
+)
 
-func (w *walker) wrong(file string, line int, format string, args ...any) {
-	w.problems = append(w.problems, problem(file, line, fmt.Sprintf(format, args...)))
+func (w *walker) wrong(file, format string, args ...any) {
+	w.problems = append(w.problems, problem(file, 0, fmt.Sprintf(format, args...)))
+}
+
+// stop ends the walk of a tree that is too large. One tree object can be in a tree any
+// number of times, so seven of them can make ten million paths.
+func (w *walker) stop(format string, args ...any) {
+	if !w.stopped {
+		w.stopped, w.problems = true, nil
+		w.wrong("", format, args...)
+	}
+}
+
+// visit counts the entries of a directory before they are looked at.
+func (w *walker) visit(dir string, entries int) {
+	w.entries += entries
+	w.matches += product(w.layout.ignores.weight(dir), entries)
+	switch {
+	case w.entries > maxEntries:
+		w.stop("the fleet's directory has more than %d files and directories: follow a smaller one, or leave some out with .fairleadignore", maxEntries)
+	case w.matches > maxMatches:
+		w.stop("the patterns of .fairleadignore would be compared with paths more than %d times", maxMatches)
+	}
+}
+
+// take counts a manifest or a kustomization.
+func (w *walker) take(name string, bytes int) {
+	w.manifests++
+	w.bytes += len(name) + bytes
+	switch {
+	case w.manifests > maxManifests:
+		w.stop("the fleet's directory has more than %d manifests", maxManifests)
+	case w.bytes > maxWalked:
+		w.stop("the paths of manifests, and the kustomizations, have more than %d bytes together", maxWalked)
+	}
 }
 
 // dir walks one directory. owned reports whether it is below a kustomization.
 func (w *walker) dir(dir string, owned bool) {
+	if w.stopped {
+		return
+	}
 	if strings.Count(dir, "/") > maxDepth {
-		w.wrong(dir, 0, "more than %d directories deep", maxDepth)
+		w.wrong(dir, "more than %d directories deep", maxDepth)
 		return
 	}
 
 	entries, err := fs.ReadDir(w.fsys, dir)
 	if err != nil {
-		w.wrong(dir, 0, "%s", cause(err))
+		w.wrong(dir, "%s", cause(err))
 		return
 	}
 
 	w.readIgnores(dir, entries)
+	if w.visit(dir, len(entries)); w.stopped {
+		return
+	}
+
 	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return isKustomizationFile(e.Name()) && !e.IsDir() }) {
+		w.take(dir, 0)
 		w.layout.dirs[dir] = true
 		owned = true
 	}
@@ -95,6 +146,7 @@ func (w *walker) dir(dir string, owned bool) {
 			w.dir(name, owned)
 		case !isManifest(name) || owned && name != settingsFile || isKustomizationFile(name):
 		default:
+			w.take(name, 0)
 			w.files = append(w.files, name)
 		}
 	}
@@ -117,7 +169,7 @@ func (w *walker) readIgnores(dir string, entries []fs.DirEntry) {
 		name := path.Join(dir, e.Name())
 		b, err := read(w.fsys, name)
 		if err != nil {
-			w.wrong(name, 0, "%s", cause(err))
+			w.wrong(name, "%s", cause(err))
 			continue
 		}
 
@@ -139,9 +191,16 @@ func (w *walker) follow(dir string) {
 		return
 	}
 
+	if w.stopped {
+		return
+	}
+
 	uses, is, wrong := usesOf(w.fsys, dir)
 	if !is {
 		return // a file
+	}
+	if w.take(dir, sizeOfKustomization(w.fsys, dir)); w.stopped {
+		return
 	}
 
 	if wrong != nil {
@@ -170,6 +229,15 @@ func (w *walker) lastUses(dir string, wrong fleet.Problem) (uses []string, known
 
 	w.layout.unparsed[dir] = wrong
 	return uses, true
+}
+
+// sizeOfKustomization is the size of a directory's kustomization.
+func sizeOfKustomization(fsys fs.FS, dir string) (size int) {
+	for _, name := range kustomizationFile(fsys, dir) {
+		b, _ := read(fsys, path.Join(dir, name)) // what cannot be read is told of elsewhere
+		size += len(b)
+	}
+	return size
 }
 
 // usesOf reads the uses of a directory's kustomization, if it has one.

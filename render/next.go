@@ -30,15 +30,57 @@ type next struct {
 	replaced   map[string]*unit // nil for a removed unit
 	invalid    map[string]bool  // units with mistakes that refuse the tree
 	renders    int
-	freezes    bool                      // an error only affects its unit
-	broken     []*unit                   // rendered now
-	problems   []fleet.Problem           // these refuse the tree
+	freezes    bool            // an error only affects its unit
+	broken     []*unit         // rendered now
+	problems   []fleet.Problem // these refuse the tree
+	more       int             // problems that were left out
+	steps      atomic.Int64    // of what was rendered now
+	size       atomic.Int64
 	duplicates map[string][]fleet.Origin // positions of documents that exist more than once
 }
 
 func (n *next) done(name string) bool {
 	_, done := n.replaced[name]
 	return done
+}
+
+// Limits of a tree. They are sums over all of its units, whichever of them a commit
+// changes.
+const (
+	maxTreeSteps = 1_000_000_000
+	maxTreeSize  = 512 << 20
+)
+
+// renderUnit renders one unit, unless what was rendered so far is too much already: the whole
+// tree has no less, so it is refused whatever the unit is like.
+func (n *next) renderUnit(name string, root bool) (*unit, []fleet.Problem) {
+	if n.tooMuch() {
+		return &unit{path: name, root: root}, nil
+	}
+
+	u, invalid := render(n.fsys, name, root, n.kinds)
+	n.steps.Add(int64(u.steps))
+	n.size.Add(int64(u.size))
+	return u, invalid
+}
+
+func (n *next) tooMuch() bool { return n.steps.Load() > maxTreeSteps || n.size.Load() > maxTreeSize }
+
+// wrong adds problems that refuse the tree.
+func (n *next) wrong(problems ...fleet.Problem) {
+	n.problems, n.more = fewest(append(n.problems, problems...), n.more)
+}
+
+// oversized is the only problem of a tree that is too large; others may not have been
+// found.
+func oversized(steps, size int64) Problems {
+	switch {
+	case size > maxTreeSize:
+		return Problems{{Message: fmt.Sprintf("the fleet's directory has more than %d bytes of manifests, or makes as many, each object counted with %d more", maxTreeSize, sizeOfObject)}}
+	case steps > maxTreeSteps:
+		return Problems{{Message: fmt.Sprintf("the kustomizations together would take kustomize more than %d steps", maxTreeSteps)}}
+	}
+	return nil
 }
 
 // renderFiles renders plain files in parallel; they do not depend on each
@@ -50,7 +92,7 @@ func (n *next) renderFiles(names []string) {
 	for range min(runtime.GOMAXPROCS(0), len(names)) {
 		workers.Go(func() {
 			for i := int(at.Add(1)) - 1; i < len(names); i = int(at.Add(1)) - 1 {
-				units[i], invalid[i] = render(n.fsys, names[i], false, n.kinds)
+				units[i], invalid[i] = n.renderUnit(names[i], false)
 			}
 		})
 	}
@@ -81,18 +123,22 @@ func (n *next) readSettings(w *walker) {
 	n.freezes = u.freezes()
 }
 
-// resolveLayout computes the layout of a walked tree.
-func (n *next) resolveLayout(w *walker) {
+// resolveLayout computes the layout of a walked tree. It reports whether it could.
+func (n *next) resolveLayout(w *walker) bool {
 	if n.freezes {
 		w.used = n.used
 	}
 	n.layout = w.resolve()
-	n.problems = append(n.problems, w.problems...)
+	n.wrong(w.problems...)
+	return !w.stopped
 }
 
-// updateLayout finds the units that are added and removed.
-func (n *next) updateLayout(w *walker) {
-	n.resolveLayout(w)
+// updateLayout finds the units that are added and removed. It reports whether it could.
+func (n *next) updateLayout(w *walker) bool {
+	if !n.resolveLayout(w) {
+		return false
+	}
+
 	now := map[string]bool{} // path to whether it is a root
 	for _, file := range w.files {
 		now[file] = false
@@ -114,6 +160,7 @@ func (n *next) updateLayout(w *walker) {
 			n.render(name, root)
 		}
 	}
+	return true
 }
 
 // renderReaders renders the kustomizations that a changed file affects: those
@@ -157,18 +204,26 @@ func (n *next) renderFile(name string) {
 
 // finish assembles the build.
 func (n *next) finish() (*Build, Problems) {
-	n.freeze()
-	if len(n.problems) > 0 {
-		return nil, sorted(n.problems)
+	if n.tooMuch() {
+		return nil, oversized(n.steps.Load(), n.size.Load())
 	}
 
-	b := &Build{Renders: n.renders, layout: n.layout, units: n.prev.units, scopes: n.prev.scopes, readers: n.prev.readers, seekers: n.prev.seekers, frozen: n.frozen()}
+	n.freeze()
+	steps, size := n.total()
+	if large := oversized(steps, size); large != nil {
+		return nil, large
+	}
+	if len(n.problems) > 0 {
+		return nil, limited(n.problems, n.more)
+	}
+
+	b := &Build{steps: steps, size: size, Renders: n.renders, layout: n.layout, units: n.prev.units, scopes: n.prev.scopes, readers: n.prev.readers, seekers: n.prev.seekers, frozen: n.frozen()}
 	n.rescope(b)
 	b.Snapshot = n.snapshot()
 	n.reportDuplicates()
 	n.checkAmbiguity(b.Snapshot)
 	if len(n.problems) > 0 {
-		return nil, sorted(n.problems)
+		return nil, limited(n.problems, n.more)
 	}
 
 	for name, u := range n.replaced {
@@ -182,6 +237,20 @@ func (n *next) finish() (*Build, Problems) {
 	}
 
 	return b, nil
+}
+
+// total is what all units take, those that did not change included.
+func (n *next) total() (steps, size int64) {
+	steps, size = n.prev.steps, n.prev.size
+	for name, u := range n.replaced {
+		if before := n.prev.units.At(name); before != nil {
+			steps, size = steps-int64(before.steps), size-int64(before.size+before.kept)
+		}
+		if u != nil {
+			steps, size = steps+int64(u.steps), size+int64(u.size+u.kept)
+		}
+	}
+	return steps, size
 }
 
 // rescope derives the templates of kinds that the tree defines again, with
@@ -301,10 +370,15 @@ func keep[V comparable](at *V, value V) {
 
 // unit is a unit's entry in the snapshot: the previous one if nothing changed.
 func (n *next) unit(name string, u *unit) *fleet.Unit {
-	if before := n.prev.Snapshot.Units.At(name); before != nil && before.Objects == len(u.items) && slices.Equal(before.Broken, u.broken) {
+	broken := u.broken
+	if u.more > 0 {
+		broken = limited(slices.Clone(broken), u.more)
+	}
+
+	if before := n.prev.Snapshot.Units.At(name); before != nil && before.Objects == len(u.items) && slices.Equal(before.Broken, broken) {
 		return before
 	}
-	return &fleet.Unit{Path: name, Objects: len(u.items), Broken: u.broken}
+	return &fleet.Unit{Path: name, Objects: len(u.items), Broken: broken}
 }
 
 // duplicate records that a document exists at more than one place.
@@ -327,7 +401,7 @@ func (n *next) reportDuplicates() {
 		for _, p := range rest {
 			// A base that two roots render alike is one place, twice.
 			if p != first || places[len(places)-1] == first {
-				n.problems = append(n.problems, fleet.Problem{Origin: p, Message: fmt.Sprintf("%s is also defined at %s", what, first) + n.frozenAt(p, first)})
+				n.wrong(fleet.Problem{Origin: p, Message: fmt.Sprintf("%s is also defined at %s", what, first) + n.frozenAt(p, first)})
 			}
 		}
 	}

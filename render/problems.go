@@ -5,6 +5,7 @@ package render
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -24,13 +25,64 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
+const (
+	// maxProblems is how many problems of a unit, and of a tree, are kept: they go
+	// into the state, the record of events and to the terminal.
+	maxProblems = 100
+	// maxMessage limits the bytes of a message. It may quote what a file says.
+	maxMessage = 1000
+)
+
 // sorted sorts the problems and removes duplicates, which come from a file that
-// two units read.
-func sorted(p []fleet.Problem) Problems {
+// two units read. Of too many it keeps the first, and says how many there are more.
+func sorted(p []fleet.Problem) Problems { return limited(p, 0) }
+
+// limited is sorted, for problems of which some were left out before.
+func limited(p []fleet.Problem, more int) Problems {
+	all := len(p) + more
+	if p = distinct(p); len(p) <= maxProblems && more == 0 {
+		return p
+	}
+
+	p = p[:min(len(p), maxProblems)]
+	return append(slices.Clip(p), fleet.Problem{Message: fmt.Sprintf("and %d more problems", all-len(p))})
+}
+
+// fewest leaves out what limited would leave out in the end, when it is worth it.
+func fewest(p []fleet.Problem, more int) ([]fleet.Problem, int) {
+	if len(p) < 100*maxProblems {
+		return p, more
+	}
+	return first(p, more)
+}
+
+// first are the problems that limited would keep, and how many were left out.
+func first(p []fleet.Problem, more int) ([]fleet.Problem, int) {
+	all := len(p)
+	if p = distinct(p); len(p) <= maxProblems {
+		return p, more
+	}
+	return slices.Clone(p[:maxProblems]), more + all - maxProblems
+}
+
+// distinct sorts problems, cuts their messages, and removes duplicates.
+func distinct(p []fleet.Problem) []fleet.Problem {
+	for i := range p {
+		p[i].Message = short(p[i].Message)
+	}
+
 	slices.SortFunc(p, func(a, b fleet.Problem) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Message, b.Message))
 	})
 	return slices.Compact(p)
+}
+
+// short cuts a message that is too long.
+func short(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxMessage], "") + " …"
 }
 
 func problem(file string, line int, message string) fleet.Problem {

@@ -32,6 +32,8 @@ type Build struct {
 	Snapshot *fleet.Snapshot
 	Renders  int // number of units that had to be rendered
 
+	steps, size int64 // of all units
+
 	layout *layout
 	units  ordered.Map[*unit] // by path
 	// readers are the kustomizations that read a path, or found a directory there;
@@ -55,7 +57,9 @@ func (r *Renderer) Render(fsys fs.FS) (*Build, error) { return r.Restore(fsys, n
 // Restore renders a whole tree that Next rendered before. earlier maps each
 // frozen unit or kustomization (see propagate.State) to the tree that holds its
 // last good content.
-func (r *Renderer) Restore(fsys fs.FS, earlier map[string]fs.FS) (*Build, error) {
+func (r *Renderer) Restore(fsys fs.FS, earlier map[string]fs.FS) (b *Build, err error) {
+	defer recovered(&b, &err)
+
 	w := walk(fsys)
 	if len(w.problems) > 0 {
 		return nil, sorted(w.problems)
@@ -88,7 +92,9 @@ func (r *Renderer) Restore(fsys fs.FS, earlier map[string]fs.FS) (*Build, error)
 	}
 
 	n.freezes = n.replaced[settingsFile].freezes()
-	n.resolveLayout(w)
+	if !n.resolveLayout(w) {
+		return nil, sorted(w.problems)
+	}
 	n.renderFiles(slices.DeleteFunc(w.files, reuse))
 
 	for _, root := range slices.Sorted(maps.Keys(n.layout.roots)) {
@@ -105,18 +111,21 @@ func (r *Renderer) Restore(fsys fs.FS, earlier map[string]fs.FS) (*Build, error)
 // looked for one of them are rendered; the rest, down to each *Template, is
 // shared with prev, as is what a broken unit keeps. The error is Problems;
 // continue from prev then, with all the files that changed since.
-func (r *Renderer) Next(prev *Build, fsys fs.FS, changed []string) (*Build, error) {
+func (r *Renderer) Next(prev *Build, fsys fs.FS, changed []string) (b *Build, err error) {
+	defer recovered(&b, &err)
+
 	n := &next{kinds: r.kinds, tried: &r.tried, fsys: fsys, prev: prev, changed: changed, layout: prev.layout, replaced: map[string]*unit{}, invalid: map[string]bool{}}
 	var w *walker
-	if slices.ContainsFunc(changed, func(name string) bool { return prev.layout.affectedBy(fsys, name) }) {
+	much := product(prev.layout.ignores.weight("."), len(changed)) > maxMatches // a walk leaves directories out as a whole
+	if much || slices.ContainsFunc(changed, func(name string) bool { return prev.layout.affectedBy(fsys, name) }) {
 		if w = walk(fsys); len(w.problems) > 0 {
 			return nil, sorted(w.problems)
 		}
 	}
 
 	n.readSettings(w)
-	if w != nil {
-		n.updateLayout(w)
+	if w != nil && !n.updateLayout(w) {
+		return nil, sorted(w.problems)
 	}
 
 	for _, name := range changed {
@@ -131,6 +140,14 @@ func (r *Renderer) Next(prev *Build, fsys fs.FS, changed []string) (*Build, erro
 	}
 
 	return r.remember(n)
+}
+
+// recovered is deferred where a tree is rendered: one on which that fails is refused,
+// on every machine alike. The units have a recover of their own (unit.go).
+func recovered(b **Build, err *error) {
+	if recover() != nil {
+		*b, *err = nil, Problems{{Message: defect}}
+	}
 }
 
 // remember finishes a build, and keeps what the next one can use.

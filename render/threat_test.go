@@ -259,7 +259,7 @@ func TestT32PanicIsAnErrorOfItsUnit(t *testing.T) {
 	fsys["a/schema.json"] = &fstest.MapFile{Data: []byte(`{"definitions": 7}`)}
 	r := render.New()
 	_, err := r.Render(fsys)
-	if err == nil || err.Error() != `a/kustomization.yaml: kustomize cannot build this: invalid schema file: json: cannot unmarshal number into Go value of type map[string]json.RawMessage` && !strings.HasPrefix(err.Error(), "a/kustomization.yaml: kustomize cannot build this: ") {
+	if err == nil || err.Error() != "a/kustomization.yaml: kustomize cannot build this, and does not say why" {
 		t.Errorf("got %v", err)
 	}
 

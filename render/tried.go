@@ -20,6 +20,9 @@ type tried struct {
 // replace keeps the good units of a tree.
 func (t *tried) replace(n *next) {
 	good := map[string]*unit{}
+	if n.tooMuch() {
+		n.replaced = nil // not all of them were rendered
+	}
 	for name, u := range n.replaced {
 		if u != nil && u.broken == nil && !n.invalid[name] {
 			good[name] = u
@@ -51,14 +54,13 @@ func (n *next) render(name string, root bool) {
 		n.replaced[name] = u
 		return
 	}
-	u, invalid := render(n.fsys, name, root, n.kinds)
-	n.put(u, invalid)
+	n.put(n.renderUnit(name, root))
 }
 
 // put stores a rendered unit. invalid are problems that refuse the tree.
 func (n *next) put(u *unit, invalid []fleet.Problem) {
 	n.renders++
-	n.problems = append(n.problems, invalid...)
+	n.wrong(invalid...)
 	if u.broken != nil {
 		n.broken = append(n.broken, u)
 	}

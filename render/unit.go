@@ -40,24 +40,45 @@ type unit struct {
 	root  bool
 	items []*item
 	reads map[string]state
+	// steps and size are what it takes to render and to keep; kept is the size of
+	// the content that a broken one keeps.
+	steps, size, kept int
 	// broken is why it could not be rendered. Its items are then its last good
 	// ones.
 	broken []fleet.Problem
+	more   int // problems that are not in it
 }
+
+// defect is why a tree or a unit is refused on which rendering itself fails (decision
+// 43). What a panic says may quote a value, or differ between machines.
+const defect = "fairlead cannot render this because of a defect of its own, on every machine alike; please report it, and revert what changed"
+
+// sizeOfObject is what an object takes besides its text.
+const sizeOfObject = 1 << 10
 
 // render renders one unit. invalid are mistakes in settings and policies, which
 // affect more than their unit.
 func render(fsys fs.FS, name string, root bool, kinds fleet.Kinds) (u *unit, invalid []fleet.Problem) {
 	v := newView(fsys)
 	u = &unit{path: name, root: root, reads: v.reads}
+	defer func() {
+		// Whatever fails here fails on every machine. What it says may quote a value.
+		if recover() != nil {
+			u.items, u.broken, u.more, invalid = nil, []fleet.Problem{problem(name, 0, defect)}, 0, nil
+		}
+	}()
+
 	var docs []*document
 	if root {
 		docs, u.broken = kustomize(v, name)
+		u.steps = v.steps
 	} else {
 		docs, u.broken = plainFile(v, name)
 	}
 
+	u.size = v.bytes
 	for _, d := range docs {
+		u.size += sizeOfObject + minJSONSize(d.object)
 		it, wrong := classify(d, name, kinds)
 		switch {
 		case len(wrong) == 0:
@@ -70,7 +91,8 @@ func render(fsys fs.FS, name string, root bool, kinds fleet.Kinds) (u *unit, inv
 	}
 
 	if u.broken != nil {
-		u.items, u.broken = nil, sorted(u.broken)
+		u.items = nil
+		u.broken, u.more = first(u.broken, 0)
 	}
 
 	return u, invalid
@@ -113,7 +135,9 @@ func (u *unit) scoped(scope object.Scope) *unit {
 			continue
 		}
 		if out == u {
-			out = &unit{u.path, u.root, slices.Clone(u.items), u.reads, u.broken}
+			copied := *u
+			out = &copied
+			out.items = slices.Clone(u.items)
 		}
 		out.items[i] = now
 	}

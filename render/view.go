@@ -84,10 +84,14 @@ type view struct {
 	served  map[string][]byte // replaces what the tree has
 	reads   map[string]state
 	outside string // the first reference that left the tree
+
+	sized map[string]bool // files that were read
+	bytes int             // of them, each once
+	steps int             // that kustomize takes, as they were counted
 }
 
 func newView(fsys fs.FS) *view {
-	return &view{fsys: fsys, served: map[string][]byte{}, reads: map[string]state{}}
+	return &view{fsys: fsys, served: map[string][]byte{}, reads: map[string]state{}, sized: map[string]bool{}}
 }
 
 var errOutside = errors.New("outside the fleet's tree")
@@ -126,7 +130,13 @@ func (v *view) content(rel string) ([]byte, error) {
 	if b, ok := v.served[rel]; ok {
 		return b, nil
 	}
-	return read(v.fsys, rel)
+
+	b, err := read(v.fsys, rel)
+	if err == nil && !v.sized[rel] {
+		v.sized[rel] = true
+		v.bytes += len(b)
+	}
+	return b, err
 }
 
 // ReadFile implements filesys.FileSystem.

@@ -158,19 +158,20 @@ func (r *room) takes(n *Needs) int64 {
 }
 
 func (r *room) modelsTake(n *Needs) int64 {
+	pods := min(r.pods, unbounded) // so that the sum stays in range
 	var sum int64
 	for _, m := range r.models {
 		each := n.fit(m.free, podsOfNode)
 		if each == 0 {
 			continue
 		}
-		if m.nodes > r.pods/each {
-			return r.pods // also if the product would overflow
+		if m.nodes > pods/each {
+			return pods // also if the product would overflow
 		}
-		sum += m.nodes * each
+		sum = min(sum+m.nodes*each, pods)
 	}
 
-	return min(sum, r.pods)
+	return sum
 }
 
 // fit is how many times the needs fit into free resources, up to a limit.

@@ -173,6 +173,13 @@ func (t *try) byRegion(candidates []candidate) ([]candidate, error) {
 		s.cluster = *t.spread.cluster
 	}
 
+	if len(candidates) < s.cluster.min {
+		return nil, errors.New("the number of clusters is less than the cluster spreadConstraint.MinGroups")
+	}
+	if s.cells() > maxCells {
+		return nil, fmt.Errorf("the spread constraints leave too many ways to choose among %d regions with %d clusters", len(regions), len(candidates))
+	}
+
 	path := s.best()
 	if path == nil {
 		return nil, errors.New("the number of clusters is less than the cluster spreadConstraint.MinGroups")
@@ -301,12 +308,26 @@ func (s *search) best() []int {
 	return chosen
 }
 
+// maxCells limits the table of a search: 250 regions of which 100 are chosen,
+// with 150 clusters, fit into it.
+const maxCells = 1 << 22
+
+// most is the largest number of regions that a set can need. Every region has a
+// cluster, so a set with enough of both is not extended.
+func (s *search) most() int {
+	return min(len(s.regions), s.region.max, max(s.region.min, s.cluster.min, 1))
+}
+
+// cells is the size of the table of complete. There are at least as many clusters
+// as it asks for, so neither factor exceeds their number.
+func (s *search) cells() int { return len(s.regions) * (s.most() + 1) * (s.cluster.min + 1) }
+
 // complete works backwards from the last region: given k of the regions before
 // i with n clusters in total, it finds the best completion. There are as many
 // sets as subsets of the regions, but few such states, because numbers of
 // clusters above the limit need not be distinguished.
 func (s *search) complete() []int {
-	most, enough := min(len(s.regions), s.region.max), s.cluster.min
+	most, enough := s.most(), s.cluster.min
 	width := enough + 1
 	next := make([]found, (most+1)*width)
 	take := make([][]bool, len(s.regions))

@@ -5,6 +5,7 @@ package schedule
 import (
 	"cmp"
 	"container/heap"
+	"math/big"
 	"math/bits"
 	"slices"
 )
@@ -68,17 +69,40 @@ func (q queue) deal(seats int64) (dealt int64) {
 		return 0
 	}
 
-	var all float64
+	all := q.weight()
 	for i := range q {
-		all += float64(q[i].weight)
-	}
-
-	for i := range q {
-		q[i].Count = int64(float64(q[i].weight) / all * float64(seats))
+		q[i].Count = all.share(q[i].weight, seats)
 		dealt += q[i].Count
 	}
 
 	return dealt
+}
+
+// total is a sum of weights, which may need more than 64 bits.
+type total struct{ hi, lo uint64 }
+
+func (q queue) weight() (all total) {
+	for i := range q {
+		var carry uint64
+		all.lo, carry = bits.Add64(all.lo, uint64(q[i].weight), 0)
+		all.hi += carry
+	}
+	return all
+}
+
+// share is floor(weight · seats / all), in integers: what a float out of range
+// becomes depends on the processor.
+func (all total) share(weight, seats int64) int64 {
+	if all.hi > 0 {
+		var sum, product big.Int
+		sum.SetUint64(all.hi).Lsh(&sum, 64).Add(&sum, new(big.Int).SetUint64(all.lo))
+		product.Mul(big.NewInt(weight), big.NewInt(seats))
+		return product.Quo(&product, &sum).Int64()
+	}
+
+	hi, lo := bits.Mul64(uint64(weight), uint64(seats))
+	share, _ := bits.Div64(hi, lo, all.lo) // a weight is at most the sum, so the share fits
+	return int64(share)
 }
 
 func (q queue) Len() int      { return len(q) }

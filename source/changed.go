@@ -3,12 +3,21 @@
 package source
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
 )
+
+// ErrTooManyChanges is wrapped by Changed if two trees differ in more paths than can be
+// listed. It is a fact about the trees, and the same on every machine.
+var ErrTooManyChanges = errors.New("too many paths differ")
+
+// maxChanged limits the differences between two trees. One tree object can be in a tree
+// any number of times, so seven of them can make ten million paths.
+const maxChanged = 1_000_000
 
 // Changed lists the files, symlinks and submodules that were added, removed or
 // modified between two trees, sorted by path; a nil tree is empty. Directories
@@ -33,12 +42,24 @@ func Changed(a, b *Tree) ([]string, error) {
 type changes struct {
 	paths []string
 	depth int
+	spent int
+}
+
+// spend counts a path, and a long one more.
+func (w *changes) spend(at string) error {
+	if w.spent += 1 + len(at)/128; w.spent > maxChanged {
+		return fmt.Errorf("%w: more than %d", ErrTooManyChanges, maxChanged)
+	}
+	return nil
 }
 
 // compare records the differences under one path. An entry of mode 0 is absent.
 func (w *changes) compare(a, b *Tree, at string, before, after entry) error {
 	if before.hash == after.hash && before.mode == after.mode {
 		return nil
+	}
+	if err := w.spend(at); err != nil {
+		return err
 	}
 
 	for _, e := range []entry{before, after} {

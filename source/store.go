@@ -28,6 +28,14 @@ type unavailable struct{ error }
 
 func (e unavailable) Unwrap() error { return e.error }
 
+// IsUnavailable reports whether an error is about this machine: an object could not be
+// read here. Any other error about a commit or its tree is a fact that every machine
+// finds.
+func IsUnavailable(err error) bool {
+	var lost unavailable
+	return errors.As(err, &lost)
+}
+
 // object reads an object of any type.
 func (r *Repo) object(h plumbing.Hash) (plumbing.ObjectType, []byte, error) {
 	r.mu.Lock()

@@ -60,8 +60,7 @@ func (t *Tree) Err() error {
 
 // note records the error for Err.
 func (t *Tree) note(err error) {
-	var lost unavailable
-	if !errors.As(err, &lost) {
+	if !IsUnavailable(err) {
 		return
 	}
 

@@ -70,10 +70,12 @@ func begins(c *source.Commit) bool {
 }
 
 // Fold folds commits onto state, and calls each, if it is not nil, after every
-// step. An error of each ends the fold.
+// step. An error of each ends the fold. Of what later ones of them skip nothing is
+// read.
 func (h *History) Fold(state propagate.State, commits []*source.Commit, each func(*source.Commit, propagate.State) error) (propagate.State, error) {
+	skipped := skipped(commits)
 	for _, c := range commits {
-		in, err := h.Read(c, &state)
+		in, err := h.input(c, &state, skipped)
 		if err != nil {
 			return state, err
 		}
@@ -98,6 +100,15 @@ func (h *History) At(head string) (propagate.State, error) {
 	return h.Fold(propagate.State{}, commits, nil)
 }
 
+// unread is what a commit says without its tree.
+func (h *History) unread(c *source.Commit, on *propagate.State) (in propagate.Commit, err error) {
+	in = propagate.Commit{Hash: c.Hash, Time: c.When.Unix(), Trailers: Convert(c.Trailers)}
+	if on.Commit == "" || begins(c) {
+		in.Derived, in.Formerly, err = h.derived(c.Hash)
+	}
+	return in, err
+}
+
 // Read reads a commit as the input of a step on top of a state. Problems of the
 // commit's content are in the result, because every reader finds them; an error is
 // a problem of this machine and says nothing about the commit.
@@ -106,15 +117,13 @@ func (h *History) At(head string) (propagate.State, error) {
 // (fold rule 3): on that of the state, whatever was read, or awaited confirmation,
 // since.
 func (h *History) Read(c *source.Commit, on *propagate.State) (propagate.Commit, error) {
-	in := propagate.Commit{Hash: c.Hash, Time: c.When.Unix(), Trailers: Convert(c.Trailers)}
-	if on.Commit == "" || begins(c) {
-		var err error
-		if in.Derived, in.Formerly, err = h.derived(c.Hash); err != nil {
-			return in, err
-		}
+	in, err := h.unread(c, on)
+	if err != nil {
+		return in, err
 	}
+
 	tree, err := c.Tree(h.path)
-	if errors.Is(err, source.ErrNoPath) {
+	if err != nil && !source.IsUnavailable(err) {
 		in.Problems = []fleet.Problem{{Message: err.Error()}}
 		return in, nil
 	}
@@ -200,6 +209,11 @@ func (h *History) render(tree *source.Tree, edits map[string][]byte, base readin
 		return reading{}, tree.Err()
 	case errors.As(err, &problems):
 		r.problems = problems
+	case errors.Is(err, source.ErrTooManyChanges):
+		r.problems = []fleet.Problem{{Message: err.Error() + " from those of the last accepted commit"}}
+	case err != nil && !source.IsUnavailable(err):
+		// What is wrong with the tree is found when it is compared, or when it is read.
+		r.problems = []fleet.Problem{{Message: err.Error()}}
 	case err != nil:
 		return reading{}, err
 	default:

@@ -50,8 +50,9 @@ func (l *States) trailers(from string, head *source.Commit) (all []source.Traile
 }
 
 func (l *States) previewEach(state propagate.State, commits []*source.Commit) (after propagate.State, held *propagate.Guard, err error) {
+	skipped := skipped(commits)
 	for _, c := range commits {
-		in, err := l.History.Read(c, &state)
+		in, err := l.History.input(c, &state, skipped)
 		if err != nil {
 			return state, nil, err
 		}

@@ -59,11 +59,21 @@ func (l *States) At(head string) (propagate.State, error) {
 		return propagate.State{}, err
 	}
 
+	earlier, err := l.History.SkipsEarlier(commits)
+	if earlier && from.Commit != "" {
+		from = Folded{} // it was folded with what is skipped now
+		commits, err = l.Commits("", head)
+	}
+	if err != nil {
+		return propagate.State{}, err
+	}
+
+	unsettled := Unsettled(commits)
 	folded, kept := 0, began
 	from.State, err = l.History.Fold(from.State, commits, func(c *source.Commit, next propagate.State) error {
 		folded++
 		// States on the way serve earlier revisions, such as the base of a plan.
-		if now := time.Now(); now.Sub(kept) >= keepEvery && l.Cache != nil {
+		if now := time.Now(); now.Sub(kept) >= keepEvery && l.Cache != nil && folded > unsettled {
 			l.Cache.Keep(&Folded{State: next, Begun: from.Begun || Begins(commits[:folded])})
 			kept = now
 		}

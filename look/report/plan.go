@@ -109,7 +109,7 @@ type PlanFinding struct {
 // head leads to.
 func NewPlan(p *propagate.Plan, base, head string, after *propagate.State) *Plan {
 	r := &Plan{
-		APIVersion: apiVersion, Kind: "Plan", FormatVersion: "1.0", Complete: true,
+		APIVersion: apiVersion, Kind: "Plan", FormatVersion: "1.0", Complete: !p.Incomplete,
 		Base: Commit{base}, Head: Commit{head},
 		Clusters: []PlanCluster{}, Cells: []PlanCell{}, Findings: []PlanFinding{},
 	}

@@ -55,6 +55,13 @@ func (r *Reader) Step(s *State, c Commit) *State {
 		}
 	}
 	st.works()
+	works := 0
+	for _, b := range st.next.Bindings {
+		works += len(b.Works)
+	}
+	if works > 2_000_000 { // what a step may cost is limited
+		return &refused
+	}
 	st.depart()
 	if deletes, tooMuch := st.guard(); tooMuch {
 		allowed := false

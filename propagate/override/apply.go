@@ -15,6 +15,10 @@ import (
 // in Karmada's fixed order: image, command, args, labels, annotations, fields,
 // plaintext. If one fails, Apply fails.
 func Apply(object map[string]any, o *policyv1alpha1.Overriders) (map[string]any, error) {
+	if err := checkCost(object, o); err != nil {
+		return nil, err
+	}
+
 	e := &edit{object: runtime.DeepCopyJSON(object)}
 	for _, stage := range []func(*policyv1alpha1.Overriders) error{
 		e.images, e.commands, e.arguments, e.labels, e.annotations, e.fields, e.plaintext,

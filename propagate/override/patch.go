@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -34,10 +35,14 @@ func (e *edit) plaintext(o *policyv1alpha1.Overriders) error {
 		return err
 	}
 
+	operations := make([]operation, len(o.Plaintext))
 	for n, over := range o.Plaintext {
-		if document, err = patch(document, operation{over.Operator, over.Path, value(over.Operator, over.Value)}); err != nil {
-			return fmt.Errorf("plaintext[%d]: %w", n, err)
-		}
+		operations[n] = operation{over.Operator, over.Path, value(over.Operator, over.Value)}
+	}
+
+	document, failed, err := patch(document, operations)
+	if err != nil {
+		return fmt.Errorf("plaintext[%d]: %w", failed, err)
 	}
 
 	object, err := parse(document)
@@ -83,10 +88,9 @@ func (e *edit) field(over *policyv1alpha1.FieldOverrider) error {
 		return fmt.Errorf("%s does not contain JSON", over.FieldPath)
 	}
 
-	for n, op := range operations {
-		if document, err = patch(document, op); err != nil {
-			return fmt.Errorf("%s: operation %d: %w", over.FieldPath, n, err)
-		}
+	document, failed, err := patch(document, operations)
+	if err != nil {
+		return fmt.Errorf("%s: operation %d: %w", over.FieldPath, failed, err)
 	}
 
 	if len(over.YAML) > 0 {
@@ -109,25 +113,31 @@ func value(op policyv1alpha1.OverriderOperator, v apiextensionsv1.JSON) json.Raw
 	return v.Raw
 }
 
-// patch applies one operation. A path that does not exist is an error for
-// remove and replace, a missing parent for add.
-func patch(document []byte, op operation) ([]byte, error) {
-	raw, err := json.Marshal([]operation{op})
+// patch applies operations, one after the other; failed is the first that does not
+// apply. A path that does not exist is an error for remove and replace, a missing
+// parent for add.
+func patch(document []byte, operations []operation) (patched []byte, failed int, err error) {
+	raw, err := json.Marshal(operations)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 
 	decoded, err := jsonpatch.DecodePatch(raw)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 
-	patched, err := decoded.Apply(document)
-	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", op.Op, op.Path, err)
+	// All at once: the document is decoded and encoded once, not for each of them.
+	if patched, err = decoded.Apply(document); err == nil {
+		return patched, 0, nil
 	}
 
-	return patched, nil
+	failed = sort.Search(len(decoded)-1, func(n int) bool {
+		_, err := decoded[:n+1].Apply(document)
+		return err != nil
+	})
+	_, err = decoded[:failed+1].Apply(document)
+	return nil, failed, fmt.Errorf("%s %s: %w", operations[failed].Op, operations[failed].Path, err)
 }
 
 // parse decodes an object. Integers stay integers.
