@@ -60,7 +60,9 @@ func (w *worker) act(m member.Member, id object.ID) (op Op, note string, failure
 		if !known {
 			return "", "", nil
 		}
-		op, note, err = w.remove(m, fleet, id, want, entry)
+		if op, err = OpDelete, w.d.awaited(m, waiter{w, id}, want.After); err == nil {
+			op, note, err = w.remove(m, fleet, id, want, entry)
+		}
 	}
 	if err != nil {
 		return op, "", w.failed(string(op), id, err)

@@ -73,6 +73,8 @@ type Desire struct {
 	// the server reset it. The digest stays the manifest's, so another number
 	// alone is no reason to write.
 	RetainReplicas bool
+	// After are what clusters are to acknowledge before the object is deleted.
+	After []Acknowledgement
 }
 
 // Inventory is what each member was last known to hold. It is a cache: without
@@ -152,6 +154,7 @@ type Dispatcher struct {
 	inventory Inventory
 	opt       Options
 	writer    inventoryWriter
+	waits     waits
 
 	// ctx is of the requests; it ends when Close gives up on them.
 	ctx    context.Context
@@ -241,6 +244,7 @@ func (d *Dispatcher) Sync(fleet Fleet, changed map[string][]object.ID, opt SyncO
 		}
 	}
 	side(len(workers), func(i int) { workers[i].sync(fleet, keys[i], entries[i], opt) })
+	d.wake(d.waits.takeAll())
 	return nil
 }
 

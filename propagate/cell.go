@@ -73,6 +73,10 @@ func (p *planner) removed(before, after *Binding, was *Work) {
 		c.Because = append(c.Because, p.why.preserved(before))
 	}
 
+	for _, a := range p.head.Awaits(was.Cluster, before.ID) {
+		c.After = append(c.After, a.For(before.ID))
+	}
+
 	c.Replicas = replicaChange(before, was.Released, nil, nil)
 	c.DependsOn = after.dependsOn()
 	p.cells = append(p.cells, c)

@@ -54,6 +54,9 @@ type Cell struct {
 	Action      Action
 	Disposition Disposition
 
+	// After is what clusters are to acknowledge before a deletion (decision 42).
+	After []string
+
 	// Replicas is nil for kinds without.
 	Replicas *ReplicaChange
 	Because  []Because

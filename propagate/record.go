@@ -76,6 +76,10 @@ type RemovalRecord struct {
 	Preserve bool          `json:"preserve,omitempty"`
 	Commit   string        `json:"commit"`
 	Released ContentRecord `json:"released"`
+	// Successors, Owners and Users are Removal's.
+	Successors []string    `json:"successors,omitempty"`
+	Owners     []object.ID `json:"owners,omitempty"`
+	Users      []object.ID `json:"users,omitempty"`
 }
 
 // Record is b as it is kept.
@@ -134,7 +138,7 @@ func (r ContentRecord) content() *Content {
 func (t *Tombstone) Record() TombstoneRecord {
 	r := TombstoneRecord{APIVersion: t.APIVersion}
 	for _, removal := range t.Clusters {
-		r.Clusters = append(r.Clusters, RemovalRecord{removal.Cluster, removal.Preserve, removal.Commit, removal.Released.record()})
+		r.Clusters = append(r.Clusters, RemovalRecord{removal.Cluster, removal.Preserve, removal.Commit, removal.Released.record(), removal.Successors, removal.Owners, removal.Users})
 	}
 	return r
 }
@@ -142,7 +146,7 @@ func (t *Tombstone) Record() TombstoneRecord {
 func (r TombstoneRecord) tombstone(id object.ID) *Tombstone {
 	t := &Tombstone{ID: id, APIVersion: r.APIVersion}
 	for _, removal := range r.Clusters {
-		t.Clusters = append(t.Clusters, Removal{removal.Cluster, removal.Preserve, removal.Commit, removal.Released.content()})
+		t.Clusters = append(t.Clusters, Removal{removal.Cluster, removal.Preserve, removal.Commit, removal.Released.content(), removal.Successors, removal.Owners, removal.Users})
 	}
 	return t
 }

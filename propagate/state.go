@@ -202,6 +202,12 @@ type Removal struct {
 	Preserve bool   // leave the object running and take our marks off
 	Commit   string // since when
 	Released *Content
+
+	// What comes first, see successor.go: Successors are the clusters that the binding
+	// gained in favour of this one, Owners what ran here with it, and Users what uses
+	// a generated object under another hash by now.
+	Successors    []string
+	Owners, Users []object.ID
 }
 
 // Refusal is why a commit contributes nothing.

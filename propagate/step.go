@@ -2,7 +2,10 @@
 
 package propagate
 
-import "github.com/fairlead/fairlead/fleet"
+import (
+	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/object"
+)
 
 // Step folds one commit. Its stages, in their order:
 //
@@ -63,6 +66,9 @@ func advance(prev State, c Commit) (State, *Guard) {
 	// A cluster that returns keeps what is wanted there, which is decided now.
 	st.reclaim()
 
+	// Users of a generated object are looked for once it is known where it goes.
+	st.removals.outlive(prev.snapshot(), c.Snapshot)
+
 	// The guard counts deletions, and all of them are known only at the end.
 	guard := st.guard(c)
 	return st.next, guard
@@ -108,7 +114,7 @@ type step struct {
 func newStep(prev *State, c Commit) *step {
 	st := &step{prev: prev, next: *prev, dirty: map[string]bool{}, kept: map[string]bool{}}
 	st.in = newInputs(prev, &st.next, c.Hash)
-	st.removals = &removals{next: &st.next, commit: c.Hash}
+	st.removals = &removals{prev: prev, next: &st.next, commit: c.Hash, users: map[string]map[object.ID]bool{}}
 	return st
 }
 

@@ -77,17 +77,32 @@ func (d desired) Desire(cluster string, id object.ID) dispatch.Desire {
 			return d.wanted(b, w)
 		}
 	}
-	return removed(d.state.Removal(cluster, id))
+	return d.removed(id, d.state.Removal(cluster, id))
 }
 
-func removed(gone *propagate.Removal) dispatch.Desire {
+func (d desired) removed(id object.ID, gone *propagate.Removal) dispatch.Desire {
 	switch {
 	case gone == nil:
 		return dispatch.Desire{Verb: dispatch.Leave}
 	case gone.Preserve:
 		return dispatch.Desire{Verb: dispatch.Orphan, APIVersion: gone.Released.APIVersion}
 	}
-	return dispatch.Desire{Verb: dispatch.Delete, APIVersion: gone.Released.APIVersion}
+	return dispatch.Desire{Verb: dispatch.Delete, APIVersion: gone.Released.APIVersion, After: d.after(gone.Cluster, id)}
+}
+
+// after returns what a deletion waits for, as the clusters will acknowledge it.
+func (d desired) after(cluster string, id object.ID) (all []dispatch.Acknowledgement) {
+	for _, a := range d.state.Awaits(cluster, id) {
+		wanted := dispatch.Acknowledgement{Cluster: a.Cluster, ID: a.ID}
+		if a.Content != nil {
+			wanted.Digest = a.Content.Digest
+		}
+		if a.Content != nil && a.Preserve && d.state.Pulls(a.Cluster) {
+			wanted.Digest = object.KeptDigest(wanted.Digest)
+		}
+		all = append(all, wanted)
+	}
+	return all
 }
 
 func (d desired) wanted(b *propagate.Binding, w *propagate.Work) dispatch.Desire {

@@ -96,7 +96,8 @@ func (c MatrixCell) Symbol() string {
 	return text
 }
 
-// failures returns the reasons of failed cells, sorted by template and cluster.
+// failures returns the reasons of failed cells, and of those that wait for other
+// clusters, sorted by template and cluster.
 func (m *Matrix) failures() (lines []string) {
 	type failure struct {
 		object.ID
@@ -106,7 +107,7 @@ func (m *Matrix) failures() (lines []string) {
 	for _, block := range m.Blocks {
 		for _, r := range block.Rows {
 			for _, c := range r.Cells {
-				if c.State == status.Failed {
+				if c.State == status.Failed || c.After != nil {
 					all = append(all, failure{r.Object.id(), c})
 				}
 			}
@@ -118,7 +119,11 @@ func (m *Matrix) failures() (lines []string) {
 	})
 
 	for _, f := range all {
-		lines = append(lines, fmt.Sprintf("X %s on %s: %s\n", object.ShortName(f.ID), f.cell.Cluster, f.cell.Why))
+		mark := "X"
+		if f.cell.After != nil {
+			mark = "-"
+		}
+		lines = append(lines, fmt.Sprintf("%s %s on %s: %s\n", mark, object.ShortName(f.ID), f.cell.Cluster, f.cell.Why))
 	}
 
 	return lines

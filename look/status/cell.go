@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fairlead/fairlead/interpret"
 	"github.com/fairlead/fairlead/object"
@@ -46,6 +47,9 @@ type Cell struct {
 	// Arrived reports whether the cluster has what was released to it, and nothing is
 	// left to send or to delete.
 	Arrived bool
+	// After is what clusters are to acknowledge before the object is deleted here, of
+	// what they do not show yet.
+	After []string
 	// Replicas is how many the live object should have, or if it was not observed, how
 	// many were released; -1 if the kind has none.
 	Replicas int64
@@ -116,11 +120,33 @@ func leftover(state *propagate.State, id object.ID, cluster string, answers map[
 	}
 
 	why := "it is not deleted yet"
+	after := missing(state, id, cluster, answers)
+	if after != nil {
+		why = "it waits for " + strings.Join(after, ", ")
+	}
 	if gone.Preserve {
 		why = "it is not released yet: it has our marks"
 	}
 
-	return &Cell{Object: id, Cluster: cluster, State: Outdated, Why: why, Runs: seen.Revision, Replicas: seen.Replicas, Observed: seen}
+	return &Cell{Object: id, Cluster: cluster, State: Outdated, Why: why, After: after, Runs: seen.Revision, Replicas: seen.Replicas, Observed: seen}
+}
+
+// missing returns what the deletion of an object waits for, of which the clusters
+// that answered do not show that they have it (decision 42).
+func missing(state *propagate.State, id object.ID, cluster string, answers map[string]Answer) (after []string) {
+	for _, a := range state.Awaits(cluster, id) {
+		answer, asked := answers[a.Cluster]
+		seen := answer.Observations[a.ID]
+		switch {
+		case a.Content == nil:
+		case !asked, seen != nil && seen.Ours && has(state, a.Cluster, a.Content, seen):
+			continue
+		}
+		after = append(after, a.For(id))
+	}
+
+	slices.Sort(after)
+	return slices.Compact(after)
 }
 
 // cell compares one work with what was observed.
@@ -206,11 +232,12 @@ func releasedTo(w *propagate.Work) string {
 // acknowledges reports whether an object has the digest of a content, as it is sent
 // or published to the work's cluster.
 func (l comparing) acknowledges(w *propagate.Work, content *propagate.Content, seen *Observation) bool {
-	if content == nil {
-		return false
-	}
+	return content != nil && has(l.state, w.Cluster, content, seen)
+}
+
+func has(state *propagate.State, cluster string, content *propagate.Content, seen *Observation) bool {
 	digests := []string{content.Digest.String()}
-	if l.state.Pulls(w.Cluster) {
+	if state.Pulls(cluster) {
 		digests = append(digests, object.KeptDigest(content.Digest).String())
 	}
 	return slices.Contains(digests, seen.Digest)

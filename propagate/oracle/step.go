@@ -56,6 +56,8 @@ func (r *Reader) Step(s *State, c Commit) *State {
 	}
 	st.works()
 	st.depart()
+	st.inherit()
+	st.used()
 	if deletes, tooMuch := st.guard(); tooMuch {
 		allowed := false
 		for _, a := range c.Allows {
