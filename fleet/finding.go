@@ -42,6 +42,14 @@ const (
 	FindingRefused          = "refused-everywhere"
 	FindingRenamed          = "fleet-renamed"
 	FindingLimitRaised      = "limit-raised"
+	FindingPolicyRemoved    = "policy-removed"
+	FindingPolicyUnmatched  = "policy-unmatched"
+	FindingSelectsNothing   = "selector-matches-nothing"
+	FindingConflictChanged  = "conflict-resolution-changed"
+	FindingPreserveChanged  = "preserve-changed"
+	FindingHoldChanged      = "hold-changed"
+	FindingWavesChanged     = "waves-changed"
+	FindingGateChanged      = "gate-changed"
 )
 
 // Finding tells a reviewer something about a commit without refusing it.

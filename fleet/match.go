@@ -57,6 +57,24 @@ func (p *Policy) Match(t *Template) int {
 	return best
 }
 
+// Matches reports whether the selector selects t.
+func (s *Selector) Matches(t *Template) bool { return s.match(t) > NoMatch }
+
+// Text reads "apps/v1 Deployment web in shop, labels app=web".
+func (s *Selector) Text() string {
+	text := s.APIVersion + " " + s.Kind
+	if s.Name != "" {
+		text += " " + s.Name
+	}
+	if s.Namespace != "" {
+		text += " in " + s.Namespace
+	}
+	if s.Name == "" && s.labels != nil && !s.labels.Empty() {
+		text += ", labels " + s.labels.String()
+	}
+	return text
+}
+
 // match follows digest §2.2, in its order. The apiVersion must be identical:
 // apps/v1 does not select apps/v1beta1.
 func (s *Selector) match(t *Template) int {

@@ -4,9 +4,9 @@ package fleet
 
 import "slices"
 
-// nearest is the name that a misspelt one was probably meant to be: the one with
+// Nearest is the name that a misspelt one was probably meant to be: the one with
 // the fewest letters that differ, "" if that is more than every third.
-func nearest(misspelt string, names []string) (best string) {
+func Nearest(misspelt string, names []string) (best string) {
 	slices.Sort(names)
 	least := max(1, len(misspelt)/3) + 1
 	for _, name := range names {

@@ -17,7 +17,7 @@ func TestNearest(t *testing.T) {
 		{"", []string{"a"}, "a"},
 		{"x", nil, ""},
 	} {
-		if got := nearest(test.misspelt, test.names); got != test.want {
+		if got := Nearest(test.misspelt, test.names); got != test.want {
 			t.Errorf("%s: got %q, want %q", test.misspelt, got, test.want)
 		}
 	}

@@ -63,7 +63,7 @@ func (s *Snapshot) unknownHold(by, name string, at Origin) Problem {
 	}
 
 	message := fmt.Sprintf("%s holds cluster %q, which is not in the fleet", by, name)
-	if near := nearest(name, clusters); near != "" {
+	if near := Nearest(name, clusters); near != "" {
 		message += fmt.Sprintf("; did you mean %q?", near)
 	}
 	return Problem{Origin: at, Message: message}

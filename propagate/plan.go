@@ -204,6 +204,7 @@ func (p *planner) fleet(guard *Guard) {
 	}
 
 	p.limitRaised()
+	p.rules()
 
 	known := map[string]bool{}
 	for _, f := range p.base.Findings() {

@@ -191,6 +191,34 @@ func (s *State) Save() *Saved {
 	return saved
 }
 
+// Remains is what is known of a state whose commits cannot be read any more: what
+// runs where, and what becomes of it if it is not wanted. Nothing can be folded onto
+// it; Rewrite goes on from it.
+func (s *Saved) Remains() State {
+	state := State{Commit: s.Commit, Accepted: s.Accepted, Refusal: s.Refusal, Derived: s.Derived, Former: s.Former, Time: s.Time, Recent: s.Recent}
+	for id, r := range s.Bindings {
+		b := &Binding{ID: id, Claim: r.Claim, Immediate: r.Immediate, Own: r.Own, Requires: r.Requires,
+			Active: &Active{Template: &fleet.Template{ID: id}, Policy: &fleet.Policy{Ref: r.Policy}}}
+		for _, w := range r.Works {
+			work := Work{Cluster: w.Cluster, Held: w.Held, Preserve: w.Preserve, Blocked: w.Blocked}
+			if w.Released >= 0 && w.Released < len(r.Contents) {
+				work.Released = r.Contents[w.Released].content()
+			}
+			b.Works = append(b.Works, work)
+		}
+		state.Bindings = state.Bindings.With(id.Key(), b)
+		state.Works += len(b.Works)
+	}
+
+	for id, r := range s.Tombstones {
+		state.Tombstones = state.Tombstones.With(id.Key(), r.tombstone(id))
+	}
+	for id, r := range s.Detached {
+		state.Detached = state.Detached.With(id.Key(), r.tombstone(id))
+	}
+	return state
+}
+
 // Needs are the commits, other than the accepted one, whose snapshots Restore
 // needs: those that hold what is active but not in git any more.
 func (s *Saved) Needs(accepted *fleet.Snapshot) []string {

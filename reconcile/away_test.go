@@ -19,7 +19,7 @@ import (
 	"github.com/fairlead/fairlead/source"
 )
 
-// F28: while the git server is away the members stay at the last commit that
+// F28, A06: while the git server is away the members stay at the last commit that
 // was fetched, and are kept there; a process that begins meanwhile goes on, too.
 func TestGitServerIsAway(t *testing.T) {
 	w := newWorld(t, embeddedMembers(t))
@@ -72,7 +72,7 @@ func TestGitServerIsAway(t *testing.T) {
 			t.Errorf("deleted: %s", d)
 		}
 	}
-	if said := w.said(); !strings.Contains(said, "503") {
+	if said := w.said(); !strings.Contains(said, "503") || !strings.Contains(said, "the repository was not read since") {
 		t.Errorf("it is not told:\n%s", said)
 	}
 	away.Store(false)

@@ -79,7 +79,9 @@ type Loop struct {
 	checkpoint *checkpoint.Store
 	dispatcher *dispatch.Dispatcher
 
+	fetched   time.Time // when the repository was last read, by Clock.Now; zero if never
 	state     propagate.State
+	gone      *checkpoint.GoneError    // the state is what remains of one; nil otherwise
 	synced    propagate.State          // the state of the last Sync
 	examined  time.Duration            // when everything was last examined, by Clock.Elapsed
 	resolved  map[string]time.Duration // when Members was last called for a cluster, by Clock.Elapsed
@@ -124,7 +126,9 @@ func Open(ctx context.Context, opt Options) (*Loop, error) {
 		return nil, err
 	case err != nil:
 		// The remote does not answer, but the members still get what was fetched last.
-		l.once("round", err)
+		l.once("round", l.stale(err))
+	default:
+		l.fetched = opt.Clock.Now()
 	}
 
 	if l.opt.Ref == "" {
@@ -158,9 +162,13 @@ func Open(ctx context.Context, opt Options) (*Loop, error) {
 func (l *Loop) load() error {
 	state, ok, err := l.checkpoint.Load(l.origin, l.history)
 	var foreign *checkpoint.ForeignError
+	var gone *checkpoint.GoneError
+	l.gone = nil
 	switch {
 	case errors.As(err, &foreign):
 		return err
+	case errors.As(err, &gone):
+		l.state, l.gone = state, gone
 	case errors.Is(err, checkpoint.ErrDamaged):
 		l.damaged(err)
 		l.history = history.New(l.repo, l.opt.Path)
@@ -247,15 +255,22 @@ func (l *Loop) Round(ctx context.Context) (Result, error) {
 func (l *Loop) round(ctx context.Context, wait bool) error {
 	if err := l.repo.Fetch(ctx); err != nil {
 		// The members are still reconciled with what was fetched last.
-		return errors.Join(err, l.act(ctx, wait))
+		return errors.Join(l.stale(err), l.act(ctx, wait))
 	}
 
+	l.fetched = l.opt.Clock.Now()
 	l.opt.At("fetched")
 	head, err := l.repo.Resolve(l.opt.Ref)
 	if err != nil {
 		return err
 	}
 
+	if l.gone != nil && l.repo.Has(l.gone.Commit) {
+		// It was missing in a damaged mirror, which is mended.
+		if err := l.load(); err != nil {
+			return err
+		}
+	}
 	if head != l.state.Commit {
 		if err := l.fold(ctx, head); err != nil {
 			return err
@@ -264,6 +279,15 @@ func (l *Loop) round(ctx context.Context, wait bool) error {
 	l.refusal()
 	l.frozen()
 	return l.act(ctx, wait)
+}
+
+// stale says of a repository that cannot be read since when that is so. The members
+// go on as they were, so nothing else would show it.
+func (l *Loop) stale(err error) error {
+	if l.fetched.IsZero() {
+		return fmt.Errorf("%w; the repository was not read since this process started", err)
+	}
+	return fmt.Errorf("%w; the repository was not read since %s", err, l.fetched.UTC().Format(time.RFC3339))
 }
 
 // act dispatches the state to the members, and takes in what is observed of them.
@@ -283,6 +307,9 @@ const replayBatch = 64
 // fold folds up to head, and saves the state after every commit. When ctx is done it
 // stops after the current commit, and the next run continues from there.
 func (l *Loop) fold(ctx context.Context, head string) error {
+	if l.state.Commit != "" && !l.repo.Has(l.state.Commit) {
+		return l.rewritten(head)
+	}
 	commits, err := l.history.Commits(l.state.Commit, head)
 	if errors.Is(err, source.ErrNotAncestor) {
 		return l.rewritten(head)
@@ -356,7 +383,13 @@ func (l *Loop) rewritten(head string) error {
 		return err
 	}
 
-	l.state = propagate.Rewrite(l.state, line, propagate.Commit{Hash: head, Trailers: history.Convert(all)})
+	next := propagate.Rewrite(l.state, line, propagate.Commit{Hash: head, Trailers: history.Convert(all)})
+	if l.gone != nil && next.Refusal != nil && next.Refusal.Guard != nil {
+		// There is no state to go on from while it awaits confirmation.
+		return fmt.Errorf("commit %s %w", source.Short(head), next.Refusal.Problems[0])
+	}
+
+	l.state, l.gone = next, nil
 	l.info("folded the rewritten branch to %s", source.Short(head))
 	return l.save()
 }

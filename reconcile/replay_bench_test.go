@@ -46,7 +46,7 @@ const replayed = 1_000
 func replay(b *testing.B, templates int) (perSecond float64, cold time.Duration, heap uint64) {
 	b.Helper()
 	dir := b.TempDir()
-	importReplay(b, dir, templates)
+	importReplay(b, dir, templates, replayed, nil)
 	repo, err := source.Open(dir)
 	if err != nil {
 		b.Fatal(err)
@@ -77,7 +77,8 @@ func replay(b *testing.B, templates int) (perSecond float64, cold time.Duration,
 }
 
 // importReplay makes the repository by one process of git.
-func importReplay(b *testing.B, dir string, templates int) {
+// first adds to the first commit after the one that has everything.
+func importReplay(b *testing.B, dir string, templates, commits int, first map[string]string) {
 	b.Helper()
 	var in bytes.Buffer
 	file := func(name, content string) {
@@ -98,9 +99,14 @@ func importReplay(b *testing.B, dir string, templates int) {
 	for i := range templates {
 		file(name(i), template(i, 0))
 	}
-	for n := 1; n <= replayed; n++ {
+	for n := 1; n <= commits; n++ {
 		commit(n)
-		i := n * 7919 % templates
+		if n == 1 {
+			for name, content := range first {
+				file(name, content)
+			}
+		}
+		i := 1 + n*7919%(templates-1)
 		file(name(i), template(i, n))
 	}
 	for _, args := range [][]string{{"init", "-q", "-b", "main", dir}, {"-C", dir, "fast-import", "--quiet"}} {

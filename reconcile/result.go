@@ -5,6 +5,7 @@ package reconcile
 import (
 	"maps"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -20,6 +21,8 @@ type Result struct {
 	// accepted. If they differ, Refusal has the reason.
 	Head, Accepted string
 	Refusal        *propagate.Refusal
+	// Fetched is when the repository was last read; zero if this process never has.
+	Fetched time.Time
 	// Frozen are the parts of the fleet that are broken in the accepted commit,
 	// and stay as they were (fold rule 3).
 	Frozen  []fleet.Finding
@@ -96,7 +99,7 @@ func (l *Loop) Status() []MemberStatus {
 
 // result returns the result of a round, and clears the acts.
 func (l *Loop) result() Result {
-	r := Result{Head: l.state.Commit, Accepted: l.state.Accepted, Refusal: l.state.Refusal, Frozen: l.state.Broken(), Members: l.Status()}
+	r := Result{Head: l.state.Commit, Accepted: l.state.Accepted, Refusal: l.state.Refusal, Fetched: l.fetched, Frozen: l.state.Broken(), Members: l.Status()}
 	r.Acts = l.takeActs()
 	return r
 }

@@ -68,8 +68,9 @@ func content(rt *rapid.T, name string) string {
 	return manifest.Draw(rt, "manifest")
 }
 
-// Whatever the edits, Next equals Render, renders exactly the affected units,
-// and shares everything that is equal.
+// Whatever the edits, Next equals Render, renders exactly the affected units, and
+// shares everything that is equal. What a refused tree has rendered is not rendered
+// again (R06).
 func TestNextEqualsRender(t *testing.T) {
 	accepted, refused := 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -80,6 +81,7 @@ func TestNextEqualsRender(t *testing.T) {
 			rt.Fatal(err)
 		}
 
+		again := false // the last tree was refused
 		for range rapid.IntRange(1, 12).Draw(rt, "commits") {
 			now = maps.Clone(now)
 			for range rapid.IntRange(1, 4).Draw(rt, "edits") {
@@ -94,6 +96,7 @@ func TestNextEqualsRender(t *testing.T) {
 
 			if err != nil {
 				refused++
+				again = true
 				if err.Error() != wrong.Error() {
 					rt.Fatalf("Next says\n%v\nRender says\n%v", err, wrong)
 				}
@@ -104,9 +107,10 @@ func TestNextEqualsRender(t *testing.T) {
 			if got, want := snapshot(next.Snapshot), snapshot(whole.Snapshot); got != want {
 				rt.Fatalf("Next gives\n%s\nRender gives\n%s", got, want)
 			}
-			if want := next.Affected(prev, now); next.Renders != want {
+			if want := next.Affected(prev, now); next.Renders > want || !again && next.Renders < want {
 				rt.Fatalf("%d units rendered, %d were affected", next.Renders, want)
 			}
+			again = false
 
 			shared(rt, prev.Snapshot.Templates, next.Snapshot.Templates)
 			shared(rt, prev.Snapshot.Policies, next.Snapshot.Policies)

@@ -21,12 +21,14 @@ import (
 // next is a build in progress: prev, and the units that replace its units.
 type next struct {
 	kinds      fleet.Kinds
+	tried      *tried
 	fsys       fs.FS
 	prev       *Build
 	changed    []string         // files that differ from prev's tree
 	earlier    map[string]fs.FS // trees with the last good content that prev does not have
 	layout     *layout
 	replaced   map[string]*unit // nil for a removed unit
+	invalid    map[string]bool  // units with mistakes that refuse the tree
 	renders    int
 	freezes    bool                      // an error only affects its unit
 	broken     []*unit                   // rendered now
@@ -38,8 +40,6 @@ func (n *next) done(name string) bool {
 	_, done := n.replaced[name]
 	return done
 }
-
-func (n *next) render(name string, root bool) { n.put(render(n.fsys, name, root, n.kinds)) }
 
 // renderFiles renders plain files in parallel; they do not depend on each
 // other.
@@ -59,16 +59,6 @@ func (n *next) renderFiles(names []string) {
 	for i := range names {
 		n.put(units[i], invalid[i])
 	}
-}
-
-// put stores a rendered unit. invalid are problems that refuse the tree.
-func (n *next) put(u *unit, invalid []fleet.Problem) {
-	n.renders++
-	n.problems = append(n.problems, invalid...)
-	if u.broken != nil {
-		n.broken = append(n.broken, u)
-	}
-	n.replaced[u.path] = u
 }
 
 // readSettings reads the settings before everything else: they say whether an

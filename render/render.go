@@ -16,8 +16,9 @@ import (
 type Renderer struct {
 	kinds fleet.Kinds
 
-	mu   sync.Mutex
-	last *Build // its units are reused if their reads are unchanged
+	mu    sync.Mutex
+	last  *Build // its units are reused if their reads are unchanged
+	tried tried
 }
 
 // New returns a Renderer that has not rendered anything yet.
@@ -64,7 +65,7 @@ func (r *Renderer) Restore(fsys fs.FS, earlier map[string]fs.FS) (*Build, error)
 	last := r.last
 	r.mu.Unlock()
 
-	n := &next{kinds: r.kinds, fsys: fsys, prev: &Build{Snapshot: &fleet.Snapshot{}}, earlier: earlier, replaced: map[string]*unit{}}
+	n := &next{kinds: r.kinds, tried: &r.tried, fsys: fsys, prev: &Build{Snapshot: &fleet.Snapshot{}}, earlier: earlier, replaced: map[string]*unit{}, invalid: map[string]bool{}}
 	reuse := func(name string) bool {
 		if n.done(name) {
 			return true
@@ -96,7 +97,7 @@ func (r *Renderer) Restore(fsys fs.FS, earlier map[string]fs.FS) (*Build, error)
 		}
 	}
 
-	return r.remember(n.finish())
+	return r.remember(n)
 }
 
 // Next renders the tree that follows prev, the last accepted one. changed lists
@@ -105,7 +106,7 @@ func (r *Renderer) Restore(fsys fs.FS, earlier map[string]fs.FS) (*Build, error)
 // shared with prev, as is what a broken unit keeps. The error is Problems;
 // continue from prev then, with all the files that changed since.
 func (r *Renderer) Next(prev *Build, fsys fs.FS, changed []string) (*Build, error) {
-	n := &next{kinds: r.kinds, fsys: fsys, prev: prev, changed: changed, layout: prev.layout, replaced: map[string]*unit{}}
+	n := &next{kinds: r.kinds, tried: &r.tried, fsys: fsys, prev: prev, changed: changed, layout: prev.layout, replaced: map[string]*unit{}, invalid: map[string]bool{}}
 	var w *walker
 	if slices.ContainsFunc(changed, func(name string) bool { return prev.layout.affectedBy(fsys, name) }) {
 		if w = walk(fsys); len(w.problems) > 0 {
@@ -129,10 +130,13 @@ func (r *Renderer) Next(prev *Build, fsys fs.FS, changed []string) (*Build, erro
 		}
 	}
 
-	return r.remember(n.finish())
+	return r.remember(n)
 }
 
-func (r *Renderer) remember(b *Build, problems Problems) (*Build, error) {
+// remember finishes a build, and keeps what the next one can use.
+func (r *Renderer) remember(n *next) (*Build, error) {
+	b, problems := n.finish()
+	r.tried.replace(n)
 	if len(problems) > 0 {
 		return nil, problems
 	}

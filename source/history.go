@@ -86,32 +86,109 @@ func (r *Repo) History(since, head string) ([]*Commit, error) {
 	return history, nil
 }
 
-// Range returns every commit that is in head but not in base, newest first.
-func (r *Repo) Range(base, head string) ([]*Commit, error) {
+// Ahead returns the commits on the first-parent line of head that base does not
+// have, newest first.
+func (r *Repo) Ahead(base, head string) ([]*Commit, error) {
 	b, err := r.Resolve(base)
 	if err != nil {
 		return nil, err
 	}
-
 	h, err := r.Resolve(head)
 	if err != nil {
 		return nil, err
 	}
 
-	found, err := r.reachable([]plumbing.Hash{plumbing.NewHash(h)}, []plumbing.Hash{plumbing.NewHash(b)})
-	if err != nil {
-		return nil, fmt.Errorf("%s..%s: %w", base, head, err)
+	// Once base has a commit, it has every one below it on the line: the first one
+	// is searched in steps that double, and then by halves.
+	line := &line{repo: r, next: plumbing.NewHash(h)}
+	has := func(i int) (bool, error) {
+		if !line.reaches(i) {
+			return true, line.err
+		}
+		return r.isAncestor(line.commits[i].hash, plumbing.NewHash(b))
+	}
+	first, step := -1, 1
+	for {
+		had, err := has(first + step)
+		if err != nil {
+			return nil, fmt.Errorf("%s..%s: %w", base, head, err)
+		}
+		if had {
+			break
+		}
+		first, step = first+step, step*2
 	}
 
-	var all []*Commit
-	for _, c := range found {
-		all = append(all, r.fill(c))
+	low, high := first+1, min(first+step, len(line.commits))
+	for low < high {
+		middle := (low + high) / 2
+		had, err := has(middle)
+		if err != nil {
+			return nil, fmt.Errorf("%s..%s: %w", base, head, err)
+		}
+		if had {
+			high = middle
+		} else {
+			low = middle + 1
+		}
 	}
-	return all, nil
+
+	var ahead []*Commit
+	for _, c := range line.commits[:low] {
+		ahead = append(ahead, r.fill(c))
+	}
+	return ahead, nil
+}
+
+// line is a first-parent line as far as it was read.
+type line struct {
+	repo    *Repo
+	commits []*commit
+	next    plumbing.Hash // zero after the root
+	err     error
+}
+
+// reaches reads up to the commit with an index, and reports whether there is one.
+func (l *line) reaches(index int) bool {
+	for len(l.commits) <= index && l.err == nil && !l.next.IsZero() {
+		c, err := l.repo.commit(l.next)
+		if err != nil {
+			l.err = err
+			break
+		}
+
+		l.commits, l.next = append(l.commits, c), plumbing.ZeroHash
+		if len(c.parents) > 0 {
+			l.next = c.parents[0]
+		}
+		if len(c.parents) > 0 && l.repo.isShallow(c.hash) {
+			l.next, l.err = plumbing.ZeroHash, &ShallowError{c.hash.String()}
+		}
+	}
+	return index < len(l.commits)
+}
+
+// isAncestor reports whether a commit is reachable from another. Dates only decide
+// in which order commits are visited.
+func (r *Repo) isAncestor(ancestor, of plumbing.Hash) (bool, error) {
+	w := newWalk(r)
+	if err := errors.Join(w.paint(left, ancestor), w.paint(right, of)); err != nil {
+		return false, err
+	}
+
+	// Below the ancestor everything is reachable from it, so no way leads back up
+	// to it: what remains is of no interest once both colours are on all of it.
+	for w.colours[ancestor]&right == 0 && w.open(left|right) {
+		if err := w.follow(w.pop()); err != nil {
+			return false, err
+		}
+	}
+	return w.colours[ancestor]&right != 0, nil
 }
 
 // reachable returns the commits that are reachable from include but not from
-// exclude, newest first.
+// exclude, newest first. Of a history with dates that are far off it may return
+// some that are: it is for what a server has to be sent, which may be too much.
 func (r *Repo) reachable(include, exclude []plumbing.Hash) ([]*commit, error) {
 	w := newWalk(r)
 	if err := errors.Join(w.paint(left, include...), w.paint(right, exclude...)); err != nil {
@@ -158,16 +235,14 @@ func (r *Repo) MergeBase(a, b string) (string, error) {
 		return "", err
 	}
 
+	// What is below a common ancestor is stale. When nothing else is left to visit,
+	// every other common ancestor is below one that was found, whatever the dates.
 	var found []*commit
 	var boundary *ShallowError
-	oldest := time.Unix(1<<40, 0)
-	for w.undecided(left|right, stale, oldest) {
+	for w.open(stale) {
 		c := w.pop()
 		if colour := w.colours[c.hash]; colour&(left|right) == left|right && colour&stale == 0 {
 			found = append(found, c)
-			if c.when.Before(oldest) {
-				oldest = c.when
-			}
 
 			// Ancestors of a common ancestor are common, but not the newest.
 			if err := w.paintParents(c, left|right|stale); err != nil {
@@ -185,8 +260,13 @@ func (r *Repo) MergeBase(a, b string) (string, error) {
 		}
 	}
 
-	for _, c := range found {
-		if w.colours[c.hash]&stale == 0 {
+	found = slices.DeleteFunc(found, func(c *commit) bool { return w.colours[c.hash]&stale != 0 })
+	for i, c := range found {
+		best, err := r.isBest(i, found)
+		if err != nil {
+			return "", err
+		}
+		if best {
 			return c.hash.String(), nil
 		}
 	}
@@ -196,6 +276,20 @@ func (r *Repo) MergeBase(a, b string) (string, error) {
 	}
 
 	return "", fmt.Errorf("merge base of %s and %s: %w", a, b, ErrNoMergeBase)
+}
+
+// isBest reports whether none of the other common ancestors is above one of them.
+func (r *Repo) isBest(i int, found []*commit) (bool, error) {
+	for j, other := range found {
+		if i == j {
+			continue
+		}
+		above, err := r.isAncestor(found[i].hash, other.hash)
+		if above || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // walk visits commits newest first and passes their colours on to their
@@ -262,6 +356,11 @@ func (w *walk) pop() *commit {
 	c := heap.Pop(&w.queue).(*commit)
 	w.queued[c.hash] = false
 	return c
+}
+
+// open reports whether the queue has a commit without all of these colours.
+func (w *walk) open(colours colour) bool {
+	return slices.ContainsFunc(w.queue, func(c *commit) bool { return w.colours[c.hash]&colours != colours })
 }
 
 // clockSkew is the tolerated difference between the clocks of two committers. A

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"time"
 
@@ -68,10 +67,10 @@ func dialHTTP(r *remote) (transport.Transport, *transport.Endpoint, transport.Au
 	client := &http.Client{
 		Transport: &http.Transport{
 			Proxy:                 http.ProxyFromEnvironment,
-			DialContext:           (&net.Dialer{Timeout: dialTimeout}).DialContext,
+			DialContext:           dialServer,
 			TLSClientConfig:       config,
 			TLSHandshakeTimeout:   dialTimeout,
-			ResponseHeaderTimeout: 5 * time.Minute, // a server counts objects before it responds
+			ResponseHeaderTimeout: maxSilence,
 			ForceAttemptHTTP2:     true,
 			// One connection per fetch: nothing stays open between polls.
 			IdleConnTimeout: 10 * time.Second,

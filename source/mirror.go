@@ -198,11 +198,16 @@ func (r *Repo) Fetch(ctx context.Context) error {
 	if r.damaged.Load() {
 		return r.repair(ctx)
 	}
+
+	ctx, cancel := context.WithTimeout(ctx, maxFetch)
+	defer cancel()
 	return r.remote.redacted(r.fetch(ctx))
 }
 
 // repair clones a mirror again in which an object is missing.
 func (r *Repo) repair(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, maxFetch)
+	defer cancel()
 	if _, err := reclone(ctx, r.path, r.remote); err != nil {
 		return err
 	}
@@ -313,6 +318,13 @@ func (r *Repo) mirrored() (mirrored, error) {
 		return nil
 	})
 	return m, err
+}
+
+// Has reports whether a commit is in the repository. One that is not says nothing
+// about the repository: nobody may need it.
+func (r *Repo) Has(commit string) bool {
+	h := plumbing.NewHash(commit)
+	return len(r.missing(mirrored{refs: map[plumbing.ReferenceName]plumbing.Hash{"": h}})) == 0
 }
 
 // missing returns which of the wanted objects do not exist yet.

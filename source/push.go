@@ -173,12 +173,11 @@ func (r *Repo) missingObjects(commit, old plumbing.Hash, theirs []plumbing.Hash)
 			return nil, fmt.Errorf("%w; run git fetch first", ErrBranchMoved)
 		}
 
-		ahead, err := r.reachable([]plumbing.Hash{old}, []plumbing.Hash{commit})
+		behind, err := r.isAncestor(old, commit)
 		if err != nil {
 			return nil, err
 		}
-
-		if len(ahead) > 0 {
+		if !behind {
 			return nil, ErrBranchMoved
 		}
 	}

@@ -56,7 +56,7 @@ func dialSSH(ctx context.Context, r *remote, service string) (*sshSession, error
 		return nil, err
 	}
 
-	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", address)
+	conn, err := dialServer(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}

@@ -113,7 +113,7 @@ func (f *planFlags) compare(l *history.States) (*report.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	commits, err := l.Repo.Range(from, head)
+	commits, err := l.Repo.Ahead(from, head)
 	if err != nil {
 		return nil, err
 	}
@@ -121,6 +121,11 @@ func (f *planFlags) compare(l *history.States) (*report.Plan, error) {
 	plan := propagate.Compare(&before, &after, guard)
 	plan.Findings = append(plan.Findings, report.HoldFindings(&before, &after, time.Now())...)
 	plan.Findings = append(plan.Findings, report.TrailerFindings(commits)...)
+	stuck, err := report.BaseFindings(l, &before)
+	if err != nil {
+		return nil, err
+	}
+	plan.Findings = append(plan.Findings, stuck...)
 	if from != base {
 		plan.Findings = append(plan.Findings, fleet.Finding{
 			Code: fleet.FindingBaseMoved, Severity: fleet.SeverityCaution,

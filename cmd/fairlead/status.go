@@ -165,7 +165,11 @@ func (v *statusView) look(ctx context.Context) (text, beside []byte, err error) 
 	case len(rows) == 0:
 		fmt.Fprintf(&stderr, "No templates found at %s.\n", v.described())
 	default:
-		err = report.NewMatrix(v.Fleet, v.query, rows).Text(&out)
+		m := report.NewMatrix(v.Fleet, v.query, rows)
+		if m.Refusal, err = report.NewRefusal(v.States, &v.State); err != nil {
+			return nil, nil, err
+		}
+		err = m.Text(&out)
 	}
 
 	return out.Bytes(), stderr.Bytes(), err

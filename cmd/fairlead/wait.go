@@ -71,8 +71,8 @@ func (f *waitFlags) wait(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if r := seen.State.Refusal; isPosition && r != nil && r.Commit == seen.Head {
-		return fmt.Errorf("%s; no cluster will ever have it", history.RefusalLines(&seen.State)[0])
+	if err := unreachable(seen); err != nil {
+		return err
 	}
 	if len(seen.Clusters) == 0 {
 		return fmt.Errorf("the fleet has no clusters to wait for at %s", source.Short(seen.Head))
@@ -107,7 +107,19 @@ func (f *waitFlags) wait(cmd *cobra.Command) error {
 		if err := w.Fold(f.ref, choosing(f.clusters)); err != nil {
 			return err
 		}
+		if err := unreachable(w.Fleet); err != nil {
+			return err
+		}
 	}
+}
+
+// unreachable is the error of a head that no cluster will ever have: it is refused,
+// or awaits confirmation (decision 40).
+func unreachable(f *status.Fleet) error {
+	if r := f.State.Refusal; r == nil || r.Commit != f.Head {
+		return nil
+	}
+	return fmt.Errorf("%s; no cluster will ever have it", history.RefusalLines(&f.State)[0])
 }
 
 // waiter prints the progress of a wait.

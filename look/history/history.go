@@ -59,6 +59,9 @@ func (h *History) Commits(since, head string) ([]*source.Commit, error) {
 	return commits[max(begin, 0):], nil
 }
 
+// Has reports whether a commit is in the repository.
+func (h *History) Has(commit string) bool { return h.repo.Has(commit) }
+
 // Begins reports whether one of the commits has the trailer that begins the fold.
 func Begins(commits []*source.Commit) bool { return slices.ContainsFunc(commits, begins) }
 

@@ -39,17 +39,11 @@ func (l *States) Preview(before propagate.State, from, head string, each bool) (
 // too much for confirmed shows deletions that may not come; one that takes too
 // little hides some.
 func (l *States) trailers(from string, head *source.Commit) (all []source.Trailer, err error) {
-	in, err := l.Repo.Range(from, head.Hash)
+	ahead, err := l.Repo.Ahead(from, head.Hash)
 	if err != nil {
 		return nil, err
 	}
-
-	byHash := map[string]*source.Commit{}
-	for _, c := range in {
-		byHash[c.Hash] = c
-	}
-
-	for c := byHash[head.Hash]; c != nil; c = byHash[c.Parent] {
+	for _, c := range ahead {
 		all = append(all, c.Trailers...)
 	}
 	return all, nil

@@ -21,6 +21,8 @@ type Matrix struct {
 	Kind          string `json:"kind"`
 	FormatVersion string `json:"formatVersion"`
 	Head          Commit `json:"head"`
+	// Refusal is why the head is not in effect; nil if it is.
+	Refusal *Refusal `json:"refusal,omitempty"`
 	// Blocks have one order of clusters each: templates whose policies define other
 	// waves are in a block of their own.
 	Blocks []MatrixBlock `json:"blocks"`

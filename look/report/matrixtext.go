@@ -21,8 +21,11 @@ X failed, missing or foreign   ? unknown   . not placed   number: replicas`
 // Text prints the blocks, the legend, and the reasons of failed cells.
 func (m *Matrix) Text(out io.Writer) error {
 	var b strings.Builder
-	for _, block := range m.Blocks {
-		if b.Len() > 0 {
+	if m.Refusal != nil {
+		b.WriteString(m.Refusal.Text() + "\n\n")
+	}
+	for i, block := range m.Blocks {
+		if i > 0 {
 			b.WriteString("\n")
 		}
 		block.text(&b)

@@ -79,7 +79,7 @@ func (e *ForeignError) Error() string {
 func (c *Store) Close() error { return c.db.Close() }
 
 // Load restores the state. It returns false if there is none, and the caller folds the
-// history. A state of another engine is rebuilt from the same commits, which does not
+// history. With a GoneError the state is what remains of it without its commits. A state of another engine is rebuilt from the same commits, which does not
 // count as an update (fold rule 7).
 func (c *Store) Load(origin Origin, hist *history.History) (propagate.State, bool, error) {
 	var h head
@@ -119,6 +119,11 @@ func (c *Store) Load(origin Origin, hist *history.History) (propagate.State, boo
 	saved.Derived, saved.Former = h.Derived, h.Former
 	saved.Seen, saved.Frozen, saved.Redigested = h.Seen, h.Frozen, h.Engine != history.Engine
 	saved.Time, saved.Recent = h.Time, h.Recent
+	if !hist.Has(saved.Commit) {
+		c.kept = saved.Remains() // the next state is written over all of it
+		return c.kept, false, &GoneError{saved.Commit}
+	}
+
 	state, err := history.Restore(saved, hist)
 	if err != nil {
 		return propagate.State{}, false, fmt.Errorf("checkpoint: %w", err)
