@@ -73,8 +73,10 @@ type Desire struct {
 	// the server reset it. The digest stays the manifest's, so another number
 	// alone is no reason to write.
 	RetainReplicas bool
-	// After are what clusters are to acknowledge before the object is deleted.
-	After []Acknowledgement
+	// After are what clusters are to acknowledge before the object is deleted, or
+	// before an update that sets Replicas leaves it with fewer than it has.
+	After    []Acknowledgement
+	Replicas int64
 }
 
 // Inventory is what each member was last known to hold. It is a cache: without

@@ -134,3 +134,29 @@ func (d *Dispatcher) wake(jobs map[waiter]bool) {
 		}()
 	}
 }
+
+// shrinks returns the error of an update that takes replicas away before other
+// clusters have those that they gained for them. The live object is only asked how
+// many it has when somebody lacks some.
+func (w *worker) shrinks(m member.Member, id object.ID, want Desire) error {
+	if want.RetainReplicas {
+		return nil
+	}
+	wait := w.d.awaited(m, waiter{w, id}, want.After)
+	if wait == nil {
+		return nil
+	}
+
+	ref, read := member.RefTo(id, want.APIVersion), m.Replicas
+	if files, ok := member.As[member.Publisher](m); ok {
+		read = files.Published
+	}
+	has, ok, err := read(w.d.ctx, ref)
+	if err != nil {
+		return err
+	}
+	if !ok || has <= want.Replicas {
+		return nil
+	}
+	return wait
+}

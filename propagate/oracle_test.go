@@ -292,6 +292,9 @@ func engineBinding(b *strings.Builder, s *propagate.State, binding *propagate.Bi
 		if w.Held || w.Blocked != "" {
 			fmt.Fprintf(b, ", runs %s", content(w.Released))
 		}
+		if len(w.After) > 0 {
+			fmt.Fprintf(b, ", after %v", w.After)
+		}
 		b.WriteString("\n")
 	}
 }
@@ -385,6 +388,9 @@ func modelBinding(b *strings.Builder, key string, binding *oracle.Binding) {
 		}
 		if w.Held || w.Blocked {
 			fmt.Fprintf(b, ", runs %s", content(w.Released))
+		}
+		if len(w.After) > 0 {
+			fmt.Fprintf(b, ", after %v", w.After)
 		}
 		b.WriteString("\n")
 	}

@@ -54,7 +54,8 @@ type Cell struct {
 	Action      Action
 	Disposition Disposition
 
-	// After is what clusters are to acknowledge before a deletion (decision 42).
+	// After is what clusters are to acknowledge before a deletion, or before replicas
+	// are taken away (decision 42).
 	After []string
 
 	// Replicas is nil for kinds without.

@@ -149,6 +149,10 @@ type Work struct {
 	Held           bool
 	Preserve       bool
 
+	// After are the clusters that gained replicas in favour of this one, by name. It
+	// has none taken away before they have theirs; see successor.go.
+	After []string
+
 	// Blocked is why there is no content to want: an override failed. Want is
 	// then without digest, and the cluster keeps what was released to it.
 	Blocked string

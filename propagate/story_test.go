@@ -514,6 +514,9 @@ func printBinding(b *bytes.Buffer, s *propagate.State, binding *propagate.Bindin
 		if w.Preserve {
 			fmt.Fprint(b, ", preserve")
 		}
+		if len(w.After) > 0 {
+			fmt.Fprintf(b, ", fewer after %s", strings.Join(w.After, ", "))
+		}
 		fmt.Fprintln(b)
 	}
 }

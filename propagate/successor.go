@@ -9,6 +9,7 @@ import (
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/ordered"
+	"github.com/fairlead/fairlead/schedule"
 )
 
 // Make before break (decision 42): a removal in favour of other copies says which
@@ -106,24 +107,17 @@ func (s *State) expels(b *Binding, cluster string) bool {
 }
 
 // succeed notes in the tombstones of a binding which clusters it gained in favour of
-// those that it has lost in this step. A cluster that was held from the beginning, and
-// is no longer, is gained in that step. What waited for a lost one waits for the gained
+// those that it has lost in this step. What waited for a lost one waits for the gained
 // ones instead: it still has the only copy, perhaps. Without a gain it does not, but
 // for a cluster that left the fleet with the copy. b is nil for a binding that goes.
 func (r *removals) succeed(old, b *Binding) {
-	var lost, gained []string
+	lost := map[string]bool{}
 	for _, w := range old.Works {
 		if b.workOn(w.Cluster) == nil {
-			lost = append(lost, w.Cluster)
+			lost[w.Cluster] = true
 		}
 	}
-	if b != nil {
-		for _, w := range b.Works {
-			if was := old.Work(w.Cluster); was == nil || was.Released == nil && w.Released != nil {
-				gained = append(gained, w.Cluster)
-			}
-		}
-	}
+	gained := b.gainedSince(old)
 	if len(lost) == 0 {
 		return
 	}
@@ -147,9 +141,84 @@ func (r *removals) succeed(old, b *Binding) {
 	}
 }
 
-func (r *removals) successors(removal *Removal, lost, gained []string) []string {
+// gainedSince are the clusters that a binding goes to and did not before. One that was
+// held from the beginning, and is no longer, is gained by that; so is one with a
+// larger share of the replicas.
+func (b *Binding) gainedSince(old *Binding) (gained []string) {
+	if b == nil {
+		return nil
+	}
+	for i := range b.Works {
+		w := &b.Works[i]
+		was := old.Work(w.Cluster)
+		if was == nil || was.Released == nil && w.Released != nil || b.divides() && b.share(w.Cluster) > old.share(w.Cluster) {
+			gained = append(gained, w.Cluster)
+		}
+	}
+	return gained
+}
+
+func (b *Binding) divides() bool { return !b.attached() && b.Active.Policy.Placement.Divided() }
+
+// share is how many replicas of a divided template go to a cluster.
+func (b *Binding) share(cluster string) int64 {
+	i, ok := slices.BinarySearchFunc(b.Targets, cluster, func(t schedule.Share, c string) int { return strings.Compare(t.Name, c) })
+	if !ok {
+		return 0
+	}
+	return b.Targets[i].Count
+}
+
+// shift notes which clusters come before one whose share of the replicas has become
+// smaller: those that gained in the same step. Replicas are added first and taken away
+// after. A share that shrinks while nobody gains waits for nobody.
+func (b *Binding) shift(old *Binding) {
+	if old == nil || !b.divides() {
+		return
+	}
+
+	gained := b.gainedSince(old)
+	for i := range b.Works {
+		w := &b.Works[i]
+		was := old.Work(w.Cluster)
+		if was == nil {
+			continue
+		}
+
+		after := was.After
+		switch shrinks := b.share(w.Cluster) < old.share(w.Cluster); {
+		case shrinks && len(gained) == 0:
+			after = nil
+		case shrinks:
+			after = slices.Concat(after, gained)
+		}
+		after = slices.DeleteFunc(slices.Clone(after), func(c string) bool { return c == w.Cluster || b.Work(c) == nil })
+		slices.Sort(after)
+		if after = slices.Compact(after); len(after) > 0 {
+			w.After = after
+		}
+	}
+}
+
+// AwaitsShare returns what a work waits for before it takes replicas away.
+func (s *State) AwaitsShare(b *Binding, w *Work) (all []Awaited) {
+	for _, c := range w.After {
+		if other := b.Work(c); other != nil && !other.Held {
+			all = append(all, other.awaited(b.ID, other.Want))
+		}
+	}
+	return all
+}
+
+// successors are those of a removal after this step. gained is sorted, and shared by
+// the clusters that were lost in one step.
+func (r *removals) successors(removal *Removal, lost map[string]bool, gained []string) []string {
+	if len(removal.Successors) == 0 && lost[removal.Cluster] {
+		return gained
+	}
+
+	isLost := func(c string) bool { return lost[c] }
 	next := slices.Clone(removal.Successors)
-	isLost := func(c string) bool { return slices.Contains(lost, c) }
 	concerned := isLost(removal.Cluster) || slices.ContainsFunc(next, isLost)
 	next = slices.DeleteFunc(next, func(c string) bool {
 		_, inFleet := r.next.snapshot().Clusters.Get(c)

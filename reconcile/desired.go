@@ -87,12 +87,12 @@ func (d desired) removed(id object.ID, gone *propagate.Removal) dispatch.Desire 
 	case gone.Preserve:
 		return dispatch.Desire{Verb: dispatch.Orphan, APIVersion: gone.Released.APIVersion}
 	}
-	return dispatch.Desire{Verb: dispatch.Delete, APIVersion: gone.Released.APIVersion, After: d.after(gone.Cluster, id)}
+	return dispatch.Desire{Verb: dispatch.Delete, APIVersion: gone.Released.APIVersion, After: d.acknowledgements(d.state.Awaits(gone.Cluster, id))}
 }
 
-// after returns what a deletion waits for, as the clusters will acknowledge it.
-func (d desired) after(cluster string, id object.ID) (all []dispatch.Acknowledgement) {
-	for _, a := range d.state.Awaits(cluster, id) {
+// acknowledgements returns what is awaited as the clusters will acknowledge it.
+func (d desired) acknowledgements(awaited []propagate.Awaited) (all []dispatch.Acknowledgement) {
+	for _, a := range awaited {
 		wanted := dispatch.Acknowledgement{Cluster: a.Cluster, ID: a.ID}
 		if a.Content != nil {
 			wanted.Digest = a.Content.Digest
@@ -120,6 +120,9 @@ func (d desired) wanted(b *propagate.Binding, w *propagate.Work) dispatch.Desire
 		Overwrite:      b.Overwrites(w.Want),
 		Manifest:       func() (map[string]any, error) { return d.state.Manifest(b.ID, w.Want), nil },
 		RetainReplicas: d.scalers.Retain(b, w),
+	}
+	if len(w.After) > 0 {
+		want.After, want.Replicas = d.acknowledgements(d.state.AwaitsShare(b, w)), w.Want.Replicas
 	}
 	if w.Preserve && d.state.Pulls(w.Cluster) {
 		return keptFromPruning(want)

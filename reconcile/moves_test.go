@@ -386,3 +386,83 @@ func TestMoveToAndFromPublished(t *testing.T) {
 	}
 	w.has("back", "eu-1")
 }
+
+// dividing is a Deployment with six replicas, shared by weights.
+func dividing(image string, eu, us int) map[string]string {
+	files := moving("eu-1")
+	files["web.yaml"] = fmt.Sprintf(`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop}
+spec:
+  replicas: 6
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: "example.com/web:%s"}]}
+`, image)
+	files["policy.yaml"] = fmt.Sprintf(`
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: web, namespace: shop}
+spec:
+  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment}]
+  placement:
+    clusterAffinity: {clusterNames: [eu-1, us-1]}
+    replicaScheduling:
+      replicaSchedulingType: Divided
+      replicaDivisionPreference: Weighted
+      weightPreference:
+        staticWeightList:
+        - {targetCluster: {clusterNames: [eu-1]}, weight: %d}
+        - {targetCluster: {clusterNames: [us-1]}, weight: %d}
+`, eu, us)
+	return files
+}
+
+// Decision 42: replicas that move are added first, and taken away after.
+func TestReplicasMakeBeforeTheyBreak(t *testing.T) {
+	w := newWorld(t, embeddedMembers(t))
+	shares := func(says, want string) {
+		t.Helper()
+		var got []string
+		for _, name := range []string{"eu-1", "us-1"} {
+			web := w.get(name, deployments, "shop", "web")
+			if web == nil {
+				got = append(got, "none")
+				continue
+			}
+			n, _, _ := unstructured.NestedInt64(web.Object, "spec", "replicas")
+			got = append(got, fmt.Sprintf("%s x%d", w.image(name), n))
+		}
+		if have := strings.Join(got, ", "); have != want {
+			t.Fatalf("%s: %s, want %s\n%s", says, have, want, w.said())
+		}
+	}
+	w.repo.Commit("one", dividing("1", 2, 1))
+	w.settle()
+	shares("placed", "1 x4, 1 x2")
+
+	const waits = "apply Deployment shop/web on eu-1: waits for us-1"
+	w.timeout = patient
+	w.members["us-1"].down()
+	w.repo.Commit("shift", dividing("1", 1, 2))
+	w.waits("it does not answer", waits)
+	w.repo.Commit("and another image", dividing("2", 1, 2))
+	w.loseState()
+	w.waits("a lost state", waits)
+	w.members["us-1"].up()
+	shares("nothing is taken away", "1 x4, 1 x2")
+
+	w.timeout = long
+	w.settle()
+	shares("shifted", "2 x2, 2 x4")
+
+	// What was shifted once holds up nothing later.
+	w.timeout = patient
+	w.members["us-1"].down()
+	w.repo.Commit("a third image", dividing("3", 1, 2))
+	_ = w.once()
+	w.members["us-1"].up()
+	shares("the other goes on", "3 x2, 2 x4")
+}

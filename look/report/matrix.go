@@ -52,7 +52,8 @@ type MatrixCell struct {
 	// not have the commit that it runs.
 	Behind int    `json:"behind,omitempty"`
 	Why    string `json:"why,omitempty"`
-	// After is what clusters are to acknowledge before the template is deleted here.
+	// After is what clusters are to acknowledge before the template is deleted here, or
+	// has replicas taken away.
 	After []string `json:"after,omitempty"`
 	// Replicas is how many the cluster should run. Available is set during a rollout.
 	Replicas  *int64 `json:"replicas,omitempty"`

@@ -78,7 +78,7 @@ type PlanCell struct {
 	Policy      string                `json:"policy,omitempty"`
 	Action      propagate.Action      `json:"action"`
 	Disposition propagate.Disposition `json:"disposition"`
-	// After is what clusters are to acknowledge before a deletion.
+	// After is what clusters are to acknowledge first.
 	After     []string  `json:"after,omitempty"`
 	Replicas  *Replicas `json:"replicas,omitempty"`
 	Because   []Because `json:"because"`

@@ -47,8 +47,8 @@ type Cell struct {
 	// Arrived reports whether the cluster has what was released to it, and nothing is
 	// left to send or to delete.
 	Arrived bool
-	// After is what clusters are to acknowledge before the object is deleted here, of
-	// what they do not show yet.
+	// After is what clusters are to acknowledge before the object is deleted here, or
+	// has replicas taken away, of what they do not show yet.
 	After []string
 	// Replicas is how many the live object should have, or if it was not observed, how
 	// many were released; -1 if the kind has none.
@@ -85,6 +85,7 @@ func Cells(state *propagate.State, answers map[string]Answer) map[object.ID]map[
 			if answer, asked := answers[w.Cluster]; asked {
 				c := l.cell(b, w, answer)
 				c.Deferred = deferred[w.Cluster]
+				c.shrinks(state, b, w, answers)
 				put(c)
 			}
 			delete(deferred, w.Cluster)
@@ -120,7 +121,7 @@ func leftover(state *propagate.State, id object.ID, cluster string, answers map[
 	}
 
 	why := "it is not deleted yet"
-	after := missing(state, id, cluster, answers)
+	after := missing(state, id, state.Awaits(cluster, id), answers)
 	if after != nil {
 		why = "it waits for " + strings.Join(after, ", ")
 	}
@@ -131,10 +132,20 @@ func leftover(state *propagate.State, id object.ID, cluster string, answers map[
 	return &Cell{Object: id, Cluster: cluster, State: Outdated, Why: why, After: after, Runs: seen.Revision, Replicas: seen.Replicas, Observed: seen}
 }
 
-// missing returns what the deletion of an object waits for, of which the clusters
-// that answered do not show that they have it (decision 42).
-func missing(state *propagate.State, id object.ID, cluster string, answers map[string]Answer) (after []string) {
-	for _, a := range state.Awaits(cluster, id) {
+// shrinks adds which clusters have replicas to get before this one has some taken away.
+func (c *Cell) shrinks(state *propagate.State, b *propagate.Binding, w *propagate.Work, answers map[string]Answer) {
+	if c.State != Outdated || w.Held || c.Observed == nil || c.Observed.Replicas <= w.Want.Replicas {
+		return
+	}
+	if c.After = missing(state, b.ID, state.AwaitsShare(b, w), answers); c.After != nil {
+		c.Why += ", and waits for " + strings.Join(c.After, ", ")
+	}
+}
+
+// missing returns what is awaited for an object, of which the clusters that answered do
+// not show that they have it (decision 42).
+func missing(state *propagate.State, id object.ID, awaited []propagate.Awaited, answers map[string]Answer) (after []string) {
+	for _, a := range awaited {
 		answer, asked := answers[a.Cluster]
 		seen := answer.Observations[a.ID]
 		switch {

@@ -75,12 +75,7 @@ func (st *step) inherit() {
 		if now == nil {
 			now = &Binding{}
 		}
-		var got []string
-		for c := range now.Works {
-			if was := b.Works[c]; was == nil || was.Released == nil && now.Works[c].Released != nil {
-				got = append(got, c)
-			}
-		}
+		got := now.gets(b)
 		lost := func(c string) bool { return b.Works[c] != nil && now.Works[c] == nil }
 		for _, all := range []map[string]map[string]Gone{st.next.Departed, st.next.Left} {
 			for c, g := range all[key] {
@@ -100,6 +95,54 @@ func (st *step) inherit() {
 				g.Heirs = sorted(heirs)
 				all[key][c] = g
 			}
+		}
+	}
+}
+
+// gets are the clusters that have it for the first time in this step, or may, or have
+// more of its replicas.
+func (b *Binding) gets(was *Binding) (got []string) {
+	for c, w := range b.Works {
+		last := was.Works[c]
+		if last == nil || last.Released == nil && w.Released != nil || b.divided() && b.Targets[c] > was.Targets[c] {
+			got = append(got, c)
+		}
+	}
+	return got
+}
+
+func (b *Binding) divided() bool {
+	return b.Own && text(b.policy.placement, "replicaScheduling", "replicaSchedulingType") == "Divided"
+}
+
+// level is decision 42 for replicas: who has fewer has them taken away after those who
+// got more in the same step.
+func (st *step) level() {
+	for key, b := range st.next.Bindings {
+		was := st.old.Bindings[key]
+		if was == nil || !b.divided() || b.Removed {
+			continue
+		}
+		got := b.gets(was)
+		for c, w := range b.Works {
+			last := was.Works[c]
+			if last == nil {
+				continue
+			}
+			after := map[string]bool{}
+			fewer := b.Targets[c] < was.Targets[c]
+			for _, other := range last.After {
+				after[other] = !fewer || len(got) > 0
+			}
+			for _, other := range got {
+				after[other] = after[other] || fewer
+			}
+			for other, yes := range after {
+				if !yes || other == c || b.Works[other] == nil {
+					delete(after, other)
+				}
+			}
+			w.After = sorted(after)
 		}
 	}
 }

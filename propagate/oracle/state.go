@@ -56,6 +56,8 @@ type Work struct {
 	Want, Released      *Content
 	Held, Blocked       bool
 	Preserve, Overwrite bool
+	// After are the clusters that got more replicas when this one was to have fewer.
+	After []string
 }
 
 // Content is what a cluster gets.

@@ -55,6 +55,7 @@ func (r *Reader) Step(s *State, c Commit) *State {
 		}
 	}
 	st.works()
+	st.level()
 	st.depart()
 	st.inherit()
 	st.used()
