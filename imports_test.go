@@ -22,41 +22,42 @@ const module = "github.com/fairlead/fairlead/"
 // that package alone.
 var imports = []struct{ pkg, ours string }{
 	// What the fold is made of.
-	{"object", ""},
+	{"printable", ""},
+	{"object", "printable"},
 	{"ordered", ""},
 	{"api", "api"},
 	{"schedule", "api"},
 	{"interpret", "api"},
-	{"fleet", "api object ordered schedule interpret"},
-	{"render", "api object ordered fleet render"},
+	{"fleet", "api object ordered schedule interpret printable"},
+	{"render", "api object ordered fleet render printable"},
 	{"propagate/oracle", ""}, // a second account of the rules knows nothing of the first
-	{"propagate", "api object ordered schedule interpret fleet propagate"},
+	{"propagate", "api object ordered schedule interpret fleet propagate printable"},
 	{"source", "source"},
 
 	// Members. None of them knows what is decided, or why.
-	{"dispatch/member", "object dispatch/member"},
-	{"dispatch/push", "object dispatch/member dispatch/push"},
+	{"dispatch/member", "object dispatch/member printable"},
+	{"dispatch/push", "object dispatch/member dispatch/push printable"},
 	{"dispatch/pull", "object dispatch/member dispatch/pull"},
-	{"dispatch/embedded", "object dispatch/embedded"},
-	{"dispatch/dispatchtest", "object dispatch"},
-	{"dispatch", "object dispatch= dispatch/member"},
+	{"dispatch/embedded", "object dispatch/embedded printable"},
+	{"dispatch/dispatchtest", "object dispatch printable"},
+	{"dispatch", "object dispatch= dispatch/member printable"},
 	{"testenv", "testenv"},
 
 	// Looks and edits.
-	{"look/history", "api object ordered fleet render propagate source look/history"},
-	{"look/status", "api object ordered interpret fleet propagate source dispatch/member dispatch/push look/history look/status"},
-	{"look/report", "api object ordered schedule fleet propagate source eventlog look/history look/status look/report"},
+	{"look/history", "api object ordered fleet render propagate source look/history printable"},
+	{"look/status", "api object ordered interpret fleet propagate source dispatch/member dispatch/push look/history look/status printable"},
+	{"look/report", "api object ordered schedule fleet propagate source eventlog look/history look/status look/report printable"},
 	{"change/yamledit", "api change/yamledit"},
-	{"change", "api object ordered fleet propagate source look/history look/report change"},
+	{"change", "api object ordered fleet propagate source look/history look/report change printable"},
 
 	// The loop.
-	{"eventlog", "object"},
-	{"reconcile/checkpoint", "object ordered fleet render propagate dispatch= dispatch/member look/history reconcile/checkpoint"},
-	{"reconcile", "api object ordered interpret fleet propagate source dispatch look/history eventlog reconcile"},
+	{"eventlog", "object printable"},
+	{"reconcile/checkpoint", "object ordered fleet render propagate dispatch= dispatch/member look/history reconcile/checkpoint printable"},
+	{"reconcile", "api object ordered interpret fleet propagate source dispatch look/history eventlog reconcile printable"},
 
 	// Doors.
 	{"examples", "examples"},
-	{"cmd", "api object ordered schedule interpret fleet render propagate source dispatch look change eventlog reconcile testenv examples cmd"},
+	{"cmd", "api object ordered schedule interpret fleet render propagate source dispatch look change eventlog reconcile testenv examples cmd printable"},
 }
 
 // homes are where each big library may be imported: one package owns it, and

@@ -2,7 +2,11 @@
 
 package fleet
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/fairlead/fairlead/printable"
+)
 
 // Origin is the position of a document in a commit.
 type Origin struct {
@@ -18,16 +22,18 @@ type Problem struct {
 
 // Error reads "file:line: message".
 func (p Problem) Error() string {
+	message := printable.Line(p.Message)
 	if p.File == "" {
-		return p.Message
+		return message
 	}
-	return p.Origin.String() + ": " + p.Message
+	return p.Origin.String() + ": " + message
 }
 
 // String reads "file:line", or "file" when the line is not known.
 func (o Origin) String() string {
+	file := printable.Line(o.File)
 	if o.Line == 0 {
-		return o.File
+		return file
 	}
-	return o.File + ":" + strconv.Itoa(o.Line)
+	return file + ":" + strconv.Itoa(o.Line)
 }

@@ -13,6 +13,7 @@ import (
 	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
 	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/ordered"
+	"github.com/fairlead/fairlead/printable"
 	"github.com/fairlead/fairlead/schedule"
 )
 
@@ -47,9 +48,9 @@ func (r OverrideRef) Kind() string {
 // String reads "OverridePolicy shop/web".
 func (r OverrideRef) String() string {
 	if r.Namespace == "" {
-		return r.Kind() + " " + r.Name
+		return printable.Line(r.Kind() + " " + r.Name)
 	}
-	return r.Kind() + " " + r.Namespace + "/" + r.Name
+	return printable.Line(r.Kind() + " " + r.Namespace + "/" + r.Name)
 }
 
 // Rule is one rule of an override: what it edits, and on which clusters.

@@ -8,6 +8,7 @@ import (
 	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
 	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/ordered"
+	"github.com/fairlead/fairlead/printable"
 	"github.com/fairlead/fairlead/schedule"
 )
 
@@ -97,9 +98,9 @@ func (r PolicyRef) Kind() string {
 // String reads "PropagationPolicy shop/web".
 func (r PolicyRef) String() string {
 	if r.Namespace == "" {
-		return r.Kind() + " " + r.Name
+		return printable.Line(r.Kind() + " " + r.Name)
 	}
-	return r.Kind() + " " + r.Namespace + "/" + r.Name
+	return printable.Line(r.Kind() + " " + r.Namespace + "/" + r.Name)
 }
 
 // Policy is a PropagationPolicy or ClusterPropagationPolicy, defaulted and

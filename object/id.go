@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fairlead/fairlead/printable"
 )
 
 // ID identifies an object: API group, kind, namespace and name, but not version
@@ -23,9 +25,9 @@ func (id ID) Key() string {
 // String reads "Deployment shop/web", or "ClusterRole reader".
 func (id ID) String() string {
 	if id.Namespace == "" {
-		return id.Kind + " " + id.Name
+		return printable.Line(id.Kind + " " + id.Name)
 	}
-	return id.Kind + " " + id.Namespace + "/" + id.Name
+	return printable.Line(id.Kind + " " + id.Namespace + "/" + id.Name)
 }
 
 // GroupKind is the type part of the ID.

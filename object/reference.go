@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fairlead/fairlead/printable"
 )
 
 // Reference is an object as a user of kubectl names it: deploy/web,
@@ -154,5 +156,5 @@ func ShortName(id ID) string {
 	if id.Namespace != "" {
 		kind += "/" + id.Namespace
 	}
-	return kind + "/" + id.Name
+	return printable.Line(kind + "/" + id.Name)
 }

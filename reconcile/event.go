@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead/fairlead/dispatch/member"
 	"github.com/fairlead/fairlead/eventlog"
 	"github.com/fairlead/fairlead/object"
+	"github.com/fairlead/fairlead/printable"
 )
 
 // Event is one thing that the loop did, or that prevented it from doing something.
@@ -63,7 +64,9 @@ var recorded = map[dispatch.Op]eventlog.Type{
 }
 
 // String returns the event as one line.
-func (e Event) String() string {
+func (e Event) String() string { return printable.Line(e.text()) }
+
+func (e Event) text() string {
 	switch {
 	case e.Act != nil && e.Note == "":
 		return fmt.Sprintf("%s: %s %s", e.Cluster, e.Act.Verb, e.Object)
@@ -82,7 +85,7 @@ func (e Event) String() string {
 
 // record returns the event for the record.
 func (e Event) record() eventlog.Event {
-	r := eventlog.Event{Type: cmp.Or(e.Type, eventlog.Noted), Commit: e.Commit, Cluster: e.Cluster, Text: e.Note}
+	r := eventlog.Event{Type: cmp.Or(e.Type, eventlog.Noted), Commit: e.Commit, Cluster: e.Cluster, Text: printable.Line(e.Note)}
 	if e.Object != (object.ID{}) {
 		o := eventlog.Object(e.Object)
 		r.Object = &o
@@ -94,7 +97,7 @@ func (e Event) record() eventlog.Event {
 	// The cluster and the object stand beside it.
 	r.Text = e.String()
 	if failure := (*member.Error)(nil); errors.As(e.Err, &failure) {
-		r.Text = failure.Op + ": " + failure.Err.Error()
+		r.Text = printable.Line(failure.Op + ": " + failure.Err.Error())
 	}
 
 	return r

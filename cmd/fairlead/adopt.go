@@ -13,6 +13,7 @@ import (
 	"github.com/fairlead/fairlead/dispatch/member"
 	"github.com/fairlead/fairlead/dispatch/push"
 	"github.com/fairlead/fairlead/look/status"
+	"github.com/fairlead/fairlead/printable"
 )
 
 type adoptFlags struct {
@@ -77,7 +78,7 @@ func (f *adoptFlags) adopt(cmd *cobra.Command, args []string) error {
 	}
 
 	if t := f.Adopted(s); t != nil {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s is a template already: %s; nothing is written\n", t.ID, t.Origin)
+		printable.Fprintf(cmd.OutOrStdout(), "%s is a template already: %s; nothing is written\n", t.ID, t.Origin)
 		return nil
 	}
 

@@ -18,6 +18,7 @@ import (
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/look/status"
 	"github.com/fairlead/fairlead/object"
+	"github.com/fairlead/fairlead/printable"
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/source"
 )
@@ -93,9 +94,9 @@ func (f *diffFlags) diff(cmd *cobra.Command, args []string) error {
 		return &exitError{exitDifferences}
 	case len(found) > 0:
 	case f.pending:
-		fmt.Fprintf(cmd.ErrOrStderr(), "No held changes for %s at %s.\n", cluster.Name, source.Short(head))
+		printable.Fprintf(cmd.ErrOrStderr(), "No held changes for %s at %s.\n", cluster.Name, source.Short(head))
 	default:
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s has what was released to it up to %s.\n", cluster.Name, source.Short(head))
+		printable.Fprintf(cmd.ErrOrStderr(), "%s has what was released to it up to %s.\n", cluster.Name, source.Short(head))
 	}
 
 	return nil
@@ -161,13 +162,13 @@ func (f *diffFlags) print(w io.Writer, cluster string, c status.Difference) erro
 	if f.pending {
 		from, to = "released", "wanted"
 	}
-	fmt.Fprintf(&b, "--- %s %s%s\n", from, object.ShortName(c.Object), ofCommit(c.From))
-	fmt.Fprintf(&b, "+++ %s %s%s\n", to, cmp.Or(c.Origin.String(), "(removed)"), ofCommit(c.To))
+	printable.Fprintf(&b, "--- %s %s%s\n", from, object.ShortName(c.Object), ofCommit(c.From))
+	printable.Fprintf(&b, "+++ %s %s%s\n", to, cmp.Or(c.Origin.String(), "(removed)"), ofCommit(c.To))
 	if c.Note != "" {
-		fmt.Fprintf(&b, "@@ %s @@\n", c.Note)
+		printable.Fprintf(&b, "@@ %s @@\n", c.Note)
 	}
 	for _, d := range c.Fields {
-		fmt.Fprintf(&b, "@@ %s @@\n", d.Path)
+		printable.Fprintf(&b, "@@ %s @@\n", d.Path)
 		if d.Redacted {
 			b.WriteString("(a value of a Secret)\n")
 			continue

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fairlead/fairlead/change"
 	"github.com/fairlead/fairlead/look/report"
+	"github.com/fairlead/fairlead/printable"
 )
 
 // editFlags are those of the commands that edit the fleet in git.
@@ -93,7 +94,7 @@ func (f *editFlags) finish(cmd *cobra.Command, s *change.Session, e change.Edit)
 		for _, problem := range p.Problems {
 			fmt.Fprintln(out, problem.Error())
 		}
-		fmt.Fprintf(stderr, "fairlead: the edit would be refused: %s; nothing is written\n", report.Count(len(p.Problems), "problem"))
+		printable.Fprintf(stderr, "fairlead: the edit would be refused: %s; nothing is written\n", report.Count(len(p.Problems), "problem"))
 		return &exitError{exitFailed}
 	}
 
@@ -104,7 +105,7 @@ func (f *editFlags) finish(cmd *cobra.Command, s *change.Session, e change.Edit)
 
 	fmt.Fprintln(out)
 	if f.dryRun {
-		if _, err := out.Write(p.Patch()); err != nil {
+		if _, err := printable.Raw(out).Write(p.Patch()); err != nil {
 			return err
 		}
 		fmt.Fprintln(out)
@@ -126,6 +127,6 @@ func say(out, stderr io.Writer, said, notes []string) {
 		fmt.Fprintln(out, line)
 	}
 	for _, note := range notes {
-		fmt.Fprintf(stderr, "note: %s\n", note)
+		printable.Fprintf(stderr, "note: %s\n", note)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/fairlead/fairlead/look/status"
+	"github.com/fairlead/fairlead/printable"
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/source"
 )
@@ -128,7 +129,7 @@ func (f *getFlags) get(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("%s %q not found at %s", args[0], v.name, source.Short(head))
 	}
 	if len(found.items) == 0 && (f.output == "table" || f.output == "wide") {
-		fmt.Fprintf(cmd.ErrOrStderr(), "No %s found at %s.\n", args[0], source.Short(head))
+		printable.Fprintf(cmd.ErrOrStderr(), "No %s found at %s.\n", args[0], source.Short(head))
 		return nil
 	}
 

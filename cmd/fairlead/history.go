@@ -3,12 +3,12 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead/fairlead/look/report"
+	"github.com/fairlead/fairlead/printable"
 )
 
 func newHistory() *cobra.Command {
@@ -39,7 +39,7 @@ func (f *objectFlags) history(cmd *cobra.Command, args []string) error {
 
 	r := report.NewHistory(t, id, head, f.clusters)
 	if len(r.Steps) == 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "Nothing of %s reached %s.\n", id, strings.Join(append(f.clusters, "any cluster")[:max(len(f.clusters), 1)], ", "))
+		printable.Fprintf(cmd.ErrOrStderr(), "Nothing of %s reached %s.\n", id, strings.Join(append(f.clusters, "any cluster")[:max(len(f.clusters), 1)], ", "))
 	}
 	if f.output == "json" {
 		return writeJSON(cmd.OutOrStdout(), r)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/fairlead/fairlead/look/report"
 	"github.com/fairlead/fairlead/object"
+	"github.com/fairlead/fairlead/printable"
 	"github.com/fairlead/fairlead/reconcile"
 )
 
@@ -150,7 +151,7 @@ func (l *lines) summary() {
 func (l *lines) failure(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.add(func() { fmt.Fprintf(l.w, "fairlead: %v\n", err) })
+	l.add(func() { printable.Fprintf(l.w, "fairlead: %v\n", err) })
 }
 
 // close waits for what is still to be printed, as long as somebody takes it.

@@ -23,6 +23,7 @@ import (
 	"github.com/fairlead/fairlead/dispatch/push"
 	"github.com/fairlead/fairlead/look/status"
 	"github.com/fairlead/fairlead/object"
+	"github.com/fairlead/fairlead/printable"
 	"github.com/fairlead/fairlead/propagate"
 )
 
@@ -138,7 +139,7 @@ func (q *liveQuestion) print(out, stderr io.Writer) error {
 		if first.Namespaced && !q.flags.allNamespaces {
 			where = fmt.Sprintf(" in namespace %s", cmp.Or(q.flags.namespace, q.ask.Namespace(members[0])))
 		}
-		fmt.Fprintf(stderr, "No %s found%s.\n", first, where)
+		printable.Fprintf(stderr, "No %s found%s.\n", first, where)
 		return nil
 	}
 

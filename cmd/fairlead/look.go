@@ -19,6 +19,7 @@ import (
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/look/history"
 	"github.com/fairlead/fairlead/object"
+	"github.com/fairlead/fairlead/printable"
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/reconcile/checkpoint"
 	"github.com/fairlead/fairlead/source"
@@ -181,7 +182,7 @@ func (f *lookFlags) setGates() map[string]bool {
 // not in full.
 func warn(stderr io.Writer, s *propagate.State) {
 	if frozen := s.FrozenUnits(); len(frozen) > 0 {
-		fmt.Fprintf(stderr, "fairlead: commit %s is shown, but %s: %s; 'fairlead validate' says why\n",
+		printable.Fprintf(stderr, "fairlead: commit %s is shown, but %s: %s; 'fairlead validate' says why\n",
 			source.Short(s.Accepted), frozenUnits(frozen), strings.Join(frozen, ", "))
 	}
 	r := s.Refusal
@@ -193,7 +194,7 @@ func warn(stderr io.Writer, s *propagate.State) {
 	if r.Guard != nil {
 		verdict = "awaits confirmation"
 	}
-	fmt.Fprintf(stderr, "fairlead: commit %s %s, showing %s; 'fairlead validate' says why\n",
+	printable.Fprintf(stderr, "fairlead: commit %s %s, showing %s; 'fairlead validate' says why\n",
 		source.Short(r.Commit), verdict, cmp.Or(source.Short(s.Accepted), "the fleet before the first commit"))
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/fairlead/fairlead/dispatch/push"
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/look/status"
+	"github.com/fairlead/fairlead/printable"
 	"github.com/fairlead/fairlead/propagate"
 )
 
@@ -64,14 +65,14 @@ func (f *lookFlags) status(ctx context.Context, members *memberFlags, only []str
 // notes prints notes on stderr, one line each.
 func notes(stderr io.Writer, lines []string) {
 	for _, line := range lines {
-		fmt.Fprintf(stderr, "fairlead: %s\n", line)
+		printable.Fprintf(stderr, "fairlead: %s\n", line)
 	}
 }
 
 // silent reports on stderr, one line each, the clusters that gave no answer.
 func silent(stderr io.Writer, failed map[string]error) {
 	for _, name := range slices.Sorted(maps.Keys(failed)) {
-		fmt.Fprintf(stderr, "fairlead: %s: %s\n", name, status.Cause(failed[name]))
+		printable.Fprintf(stderr, "fairlead: %s: %s\n", name, status.Cause(failed[name]))
 	}
 }
 

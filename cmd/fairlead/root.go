@@ -13,6 +13,7 @@ import (
 
 	"github.com/fairlead/fairlead/change"
 	"github.com/fairlead/fairlead/object"
+	"github.com/fairlead/fairlead/printable"
 )
 
 // Exit codes of every command.
@@ -26,6 +27,7 @@ const (
 
 // run is the program: everything it prints goes to the writers.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	stdout, stderr = printable.NewWriter(stdout), printable.NewWriter(stderr)
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetOut(stdout)

@@ -19,6 +19,7 @@ import (
 	"github.com/fairlead/fairlead/look/report"
 	"github.com/fairlead/fairlead/look/status"
 	"github.com/fairlead/fairlead/object"
+	"github.com/fairlead/fairlead/printable"
 	"github.com/fairlead/fairlead/source"
 )
 
@@ -163,7 +164,7 @@ func (v *statusView) look(ctx context.Context) (text, beside []byte, err error) 
 		l := v.memberStatus(rows, &stderr)
 		err = l.print(&out, v.flags.output, false)
 	case len(rows) == 0:
-		fmt.Fprintf(&stderr, "No templates found at %s.\n", v.described())
+		printable.Fprintf(&stderr, "No templates found at %s.\n", v.described())
 	default:
 		m := report.NewMatrix(v.Fleet, v.query, rows)
 		if m.Refusal, err = report.NewRefusal(v.States, &v.State); err != nil {
@@ -205,7 +206,9 @@ func (v *statusView) again(cmd *cobra.Command) error {
 		if now := slices.Concat(text, beside); last == nil || !bytes.Equal(now, last) {
 			switch {
 			case terminal:
-				text = slices.Concat([]byte("\x1b[H\x1b[2J"), text)
+				if _, err := io.WriteString(printable.Raw(cmd.OutOrStdout()), "\x1b[H\x1b[2J"); err != nil {
+					return err
+				}
 			case last != nil && v.flags.output == "table":
 				text = slices.Concat([]byte("\n"), text)
 			case last != nil && v.flags.output == "yaml":
@@ -227,7 +230,7 @@ func (v *statusView) again(cmd *cobra.Command) error {
 }
 
 func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+	f, ok := printable.Raw(w).(*os.File)
 	if !ok {
 		return false
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead/fairlead/look/report"
+	"github.com/fairlead/fairlead/printable"
 	"github.com/fairlead/fairlead/source"
 )
 
@@ -43,26 +44,26 @@ func (f *lookFlags) validate(cmd *cobra.Command) error {
 		}
 		if r.Guard != nil {
 			for _, d := range r.Guard.Deletions {
-				fmt.Fprintf(out, "  would be deleted: %s on %s\n", d.ID, d.Cluster)
+				printable.Fprintf(out, "  would be deleted: %s on %s\n", d.ID, d.Cluster)
 			}
-			fmt.Fprintf(stderr, "fairlead: commit %s awaits confirmation; to confirm it, add to a commit message:\n%s\n", source.Short(r.Commit), r.Guard.Trailer())
+			printable.Fprintf(stderr, "fairlead: commit %s awaits confirmation; to confirm it, add to a commit message:\n%s\n", source.Short(r.Commit), r.Guard.Trailer())
 			return &exitError{exitFailed}
 		}
-		fmt.Fprintf(stderr, "fairlead: commit %s is refused: %s\n", source.Short(r.Commit), report.Count(len(r.Problems), "problem"))
+		printable.Fprintf(stderr, "fairlead: commit %s is refused: %s\n", source.Short(r.Commit), report.Count(len(r.Problems), "problem"))
 		return &exitError{exitFailed}
 	}
 	findings := append(state.Findings(), report.HoldFindings(&state, &state, time.Now())...)
 	for _, finding := range findings {
-		fmt.Fprintf(out, "%s [%s %s]\n", finding, finding.Severity, finding.Code)
+		printable.Fprintf(out, "%s [%s %s]\n", finding, finding.Severity, finding.Code)
 	}
 
 	if frozen := state.FrozenUnits(); len(frozen) > 0 {
-		fmt.Fprintf(stderr, "fairlead: commit %s is accepted, but %s: %s\n", source.Short(head), frozenUnits(frozen), strings.Join(frozen, ", "))
+		printable.Fprintf(stderr, "fairlead: commit %s is accepted, but %s: %s\n", source.Short(head), frozenUnits(frozen), strings.Join(frozen, ", "))
 		return &exitError{exitFailed}
 	}
 
 	s := state.Snapshot
-	fmt.Fprintf(stderr, "commit %s is valid: %s, %s, %s, %s%s\n", source.Short(head), report.Count(s.Clusters.Len(), "cluster"),
+	printable.Fprintf(stderr, "commit %s is valid: %s, %s, %s, %s%s\n", source.Short(head), report.Count(s.Clusters.Len(), "cluster"),
 		report.Count(s.Policies.Len(), "polic"), report.Count(s.Templates.Len(), "template"), report.Count(len(findings), "finding"), f.besides(cmd.Context(), head))
 
 	return nil

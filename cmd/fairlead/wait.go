@@ -16,6 +16,7 @@ import (
 	"github.com/fairlead/fairlead/look/report"
 	"github.com/fairlead/fairlead/look/status"
 	"github.com/fairlead/fairlead/object"
+	"github.com/fairlead/fairlead/printable"
 	"github.com/fairlead/fairlead/source"
 )
 
@@ -87,7 +88,7 @@ func (f *waitFlags) wait(cmd *cobra.Command) error {
 		}
 		switch {
 		case len(w.Missing) == 0:
-			_, err := fmt.Fprintf(w.out, "ok: %s %s\n", ofClusters(len(w.Clusters), len(w.Clusters)), w.goal())
+			_, err := printable.Fprintf(w.out, "ok: %s %s\n", ofClusters(len(w.Clusters), len(w.Clusters)), w.goal())
 			return err
 		case !time.Now().Add(inspectInterval).Before(end):
 			w.overdue(cmd.ErrOrStderr(), f.timeout)
@@ -136,7 +137,7 @@ func (w *waiter) look(ctx context.Context) error {
 	}
 
 	for _, a := range arrivals {
-		if _, err := fmt.Fprintf(w.out, "%s %s is %s (%s)\n", time.Now().Format(time.TimeOnly), a.Cluster, w.goal(), report.Count(a.Objects, "object")); err != nil {
+		if _, err := printable.Fprintf(w.out, "%s %s is %s (%s)\n", time.Now().Format(time.TimeOnly), a.Cluster, w.goal(), report.Count(a.Objects, "object")); err != nil {
 			return err
 		}
 	}
@@ -155,23 +156,23 @@ func (w *waiter) goal() string {
 func (w *waiter) overdue(stderr io.Writer, timeout time.Duration) {
 	err := w.CountBehind()
 	if err != nil {
-		fmt.Fprintf(stderr, "fairlead: %v\n", err)
+		printable.Fprintf(stderr, "fairlead: %v\n", err)
 	}
-	fmt.Fprintf(stderr, "fairlead: not there after %s: %s %s\n", timeout, ofClusters(len(w.Clusters)-len(w.Missing), len(w.Clusters)), w.goal())
+	printable.Fprintf(stderr, "fairlead: not there after %s: %s %s\n", timeout, ofClusters(len(w.Clusters)-len(w.Missing), len(w.Clusters)), w.goal())
 	for _, c := range w.Clusters {
 		cells, missing := w.Missing[c.Name]
 		switch {
 		case !missing:
 			continue
 		case w.Silent[c.Name] != nil:
-			fmt.Fprintf(stderr, "  %s: %s\n", c.Name, status.Cause(w.Silent[c.Name]))
+			printable.Fprintf(stderr, "  %s: %s\n", c.Name, status.Cause(w.Silent[c.Name]))
 			continue
 		}
 		for _, cell := range cells[:min(len(cells), most)] {
-			fmt.Fprintf(stderr, "  %s: %s: %s\n", c.Name, object.ShortName(cell.Object), lacks(cell))
+			printable.Fprintf(stderr, "  %s: %s: %s\n", c.Name, object.ShortName(cell.Object), lacks(cell))
 		}
 		if more := len(cells) - most; more > 0 {
-			fmt.Fprintf(stderr, "  %s: and %d more\n", c.Name, more)
+			printable.Fprintf(stderr, "  %s: and %d more\n", c.Name, more)
 		}
 	}
 }

@@ -4,7 +4,6 @@ package report
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/fairlead/fairlead/eventlog"
 	"github.com/fairlead/fairlead/look/history"
+	"github.com/fairlead/fairlead/printable"
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/source"
 )
@@ -40,14 +40,14 @@ type eventText struct{ w io.Writer }
 
 func (p eventText) account(a *Account, t *history.Timeline) error {
 	c := a.Commit
-	fmt.Fprintf(p.w, "%s  %s  %s  %s (%s)\n", source.Short(c.Hash), c.Authored.Format(time.DateOnly), a.Verdict, c.Subject, nameOf(c.Author))
+	printable.Fprintf(p.w, "%s  %s  %s  %s (%s)\n", source.Short(c.Hash), c.Authored.Format(time.DateOnly), a.Verdict, c.Subject, nameOf(c.Author))
 	for _, problem := range a.Problems {
-		fmt.Fprintf(p.w, "    %s\n", problem.Error())
+		printable.Fprintf(p.w, "    %s\n", problem.Error())
 	}
 
 	w := tabwriter.NewWriter(p.w, 0, 0, 2, ' ', 0)
 	if len(a.Joined) > 0 {
-		fmt.Fprintf(w, "    joined\tCluster\t%s\n", strings.Join(a.Joined, " "))
+		printable.Fprintf(w, "    joined\tCluster\t%s\n", strings.Join(a.Joined, " "))
 	}
 	for rest := a.Changes; len(rest) > 0; {
 		n := slices.IndexFunc(rest, func(h propagate.Change) bool { return h.Object != rest[0].Object })
@@ -58,7 +58,7 @@ func (p eventText) account(a *Account, t *history.Timeline) error {
 		object, rest = rest[:n], rest[n:]
 		for _, same := range alike(object, a.Released[object[0].Object]) {
 			change := newChange(t, same, a.Released[same[0].Object])
-			fmt.Fprintf(w, "    %s\t%s\t%s\t%s\n", change.words(), same[0].Object, change.clusters(), because(PlanCell{Because: change.Because}))
+			printable.Fprintf(w, "    %s\t%s\t%s\t%s\n", change.words(), same[0].Object, change.clusters(), because(PlanCell{Because: change.Because}))
 		}
 	}
 
@@ -129,7 +129,7 @@ func (p eventText) acts(same []eventlog.Event) error {
 	if first.Text != "" {
 		line += ": " + first.Text
 	}
-	_, err := fmt.Fprintln(p.w, line)
+	_, err := printable.Fprintf(p.w, "%s\n", line)
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fairlead/fairlead/look/history"
 	"github.com/fairlead/fairlead/object"
+	"github.com/fairlead/fairlead/printable"
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/source"
 )
@@ -129,12 +130,12 @@ func (r *History) Text(out io.Writer) error {
 		return nil
 	}
 
-	fmt.Fprintf(out, "%s, newest first\n\n", r.Object.text())
+	printable.Fprintf(out, "%s, newest first\n\n", r.Object.text())
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "COMMIT\tDATE\tWHAT\tCLUSTERS\tSUBJECT\tAUTHOR")
 	for _, s := range r.Steps {
 		for _, c := range s.Changes {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", source.Short(s.Commit), s.Date.Format(time.DateOnly), c.words(), c.clusters(), s.Subject, nameOf(s.Author))
+			printable.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", source.Short(s.Commit), s.Date.Format(time.DateOnly), c.words(), c.clusters(), s.Subject, nameOf(s.Author))
 		}
 	}
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fairlead/fairlead/look/status"
 	"github.com/fairlead/fairlead/object"
+	"github.com/fairlead/fairlead/printable"
 )
 
 // Legend explains the symbols of a matrix.
@@ -22,7 +23,7 @@ X failed, missing or foreign   ? unknown   . not placed   number: replicas`
 func (m *Matrix) Text(out io.Writer) error {
 	var b strings.Builder
 	if m.Refusal != nil {
-		b.WriteString(m.Refusal.Text() + "\n\n")
+		printable.Fprintf(&b, "%s\n\n", m.Refusal.Text())
 	}
 	for i, block := range m.Blocks {
 		if i > 0 {
@@ -126,7 +127,7 @@ func (m *Matrix) failures() (lines []string) {
 		if f.cell.After != nil {
 			mark = "-"
 		}
-		lines = append(lines, fmt.Sprintf("%s %s on %s: %s\n", mark, object.ShortName(f.ID), f.cell.Cluster, f.cell.Why))
+		lines = append(lines, printable.Line(fmt.Sprintf("%s %s on %s: %s", mark, object.ShortName(f.ID), f.cell.Cluster, f.cell.Why))+"\n")
 	}
 
 	return lines
@@ -136,6 +137,9 @@ func (m *Matrix) failures() (lines []string) {
 func align(lines [][]string, b *strings.Builder) {
 	width := make([]int, len(lines[0]))
 	for _, line := range lines {
+		for i := range line {
+			line[i] = printable.Line(line[i])
+		}
 		for i, cell := range line {
 			width[i] = max(width[i], utf8.RuneCountInString(cell))
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/object"
+	"github.com/fairlead/fairlead/printable"
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/source"
 )
@@ -256,7 +257,7 @@ const ActionAdopt propagate.Action = "adopt"
 // share a line.
 func (r *Plan) Text(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "plan %s..%s\n\n", source.Short(r.Base.Commit), source.Short(r.Head.Commit))
+	printable.Fprintf(w, "plan %s..%s\n\n", source.Short(r.Base.Commit), source.Short(r.Head.Commit))
 	r.verdict(w)
 	r.check(w)
 	r.table(w)
@@ -284,7 +285,7 @@ func (r *Plan) verdict(w io.Writer) {
 	}
 
 	for _, line := range c.lines() {
-		fmt.Fprintf(w, "  %4d %s\n", line.n, line.text)
+		printable.Fprintf(w, "  %4d %s\n", line.n, line.text)
 	}
 }
 
@@ -315,7 +316,7 @@ func (r *Plan) check(w io.Writer) {
 		if where != "" {
 			where = "  (" + where + ")"
 		}
-		fmt.Fprintf(w, "  %s %s  %s%s\n", mark[f.Severity], f.Code, f.Message, where)
+		printable.Fprintf(w, "  %s %s  %s%s\n", mark[f.Severity], f.Code, f.Message, where)
 	}
 }
 
@@ -337,7 +338,7 @@ func (r *Plan) table(w io.Writer) {
 	}
 	fmt.Fprintln(w, "\nCLUSTER\tNOW\tRELEASED\tHELD\tDEFERRED\tDELETED\tLEFT\tREPLICAS")
 	for _, c := range r.Clusters {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Name, dash(c.Now), dash(c.Released), dash(c.Held), dash(c.Deferred), dash(c.Deleted), dash(c.Preserved), cmp.Or(c.Replicas.text(), "-"))
+		printable.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Name, dash(c.Now), dash(c.Released), dash(c.Held), dash(c.Deferred), dash(c.Deleted), dash(c.Preserved), cmp.Or(c.Replicas.text(), "-"))
 	}
 }
 
@@ -366,7 +367,7 @@ func (r *Plan) cells(w io.Writer) {
 	}
 	fmt.Fprintln(w, "\nChanges")
 	for c := range r.groups() {
-		fmt.Fprintf(w, "  %s %s\t%s\t%s\t%s\t%s\n", glyphs[c.Action], c.what(), c.Object.text(), c.when(), strings.Join(c.clusters, " "), because(c.PlanCell))
+		printable.Fprintf(w, "  %s %s\t%s\t%s\t%s\t%s\n", glyphs[c.Action], c.what(), c.Object.text(), c.when(), strings.Join(c.clusters, " "), because(c.PlanCell))
 	}
 }
 

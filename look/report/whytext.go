@@ -14,6 +14,7 @@ import (
 
 	fleetv1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
 	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/printable"
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/source"
 )
@@ -23,12 +24,12 @@ import (
 func (r *Why) Text(out io.Writer, named bool) error {
 	b := bufio.NewWriter(out)
 	if !named {
-		fmt.Fprintf(b, "%s\n", r.Object.text())
+		printable.Fprintf(b, "%s\n", r.Object.text())
 		r.links(b, r.whole())
 		r.waiting(b)
 		r.table(b)
 		for _, n := range r.Next {
-			fmt.Fprintf(b, "%s\n", n)
+			printable.Fprintf(b, "%s\n", n)
 		}
 		return b.Flush()
 	}
@@ -36,18 +37,18 @@ func (r *Why) Text(out io.Writer, named bool) error {
 		if i > 0 {
 			fmt.Fprintln(b)
 		}
-		fmt.Fprintf(b, "%s\n", r.answer(c))
+		printable.Fprintf(b, "%s\n", r.answer(c))
 		r.links(b, append(r.whole(), c.Trace...))
 		for i, behind := range c.Behind {
 			label := ""
 			if i == 0 {
 				label = "waits"
 			}
-			fmt.Fprintf(b, "  %-10s %s\n", label, behind.told(r.now))
+			printable.Fprintf(b, "  %-10s %s\n", label, behind.told(r.now))
 		}
 		r.waiting(b)
 		for _, n := range append(c.Next, r.Next...) {
-			fmt.Fprintf(b, "  %s\n", n)
+			printable.Fprintf(b, "  %s\n", n)
 		}
 	}
 
@@ -64,20 +65,20 @@ func (r *Why) answer(c WhyCluster) string {
 	case c.State == whyAbsent:
 		return fmt.Sprintf("%s is not sent to %s.", r.Object.text(), c.Cluster)
 	case c.Runs == nil:
-		fmt.Fprintf(&s, " has never reached %s", c.Cluster)
+		printable.Fprintf(&s, " has never reached %s", c.Cluster)
 	default:
-		fmt.Fprintf(&s, " runs on %s at %s", c.Cluster, source.Short(c.Runs.Commit))
+		printable.Fprintf(&s, " runs on %s at %s", c.Cluster, source.Short(c.Runs.Commit))
 	}
 
 	if c.Runs != nil && c.Replicas != nil {
 		s.WriteString(", " + Count(int(c.Replicas.After), "replica"))
 	}
 	if n := len(c.Behind); n > 0 {
-		fmt.Fprintf(&s, ", %s behind", Count(n, "commit"))
+		printable.Fprintf(&s, ", %s behind", Count(n, "commit"))
 	}
 	s.WriteString(".")
 	if c.State != whyCurrent {
-		fmt.Fprintf(&s, " It is %s.", strings.ToUpper(c.State))
+		printable.Fprintf(&s, " It is %s.", strings.ToUpper(c.State))
 	}
 
 	return s.String()
@@ -108,10 +109,10 @@ func (r *Why) links(w io.Writer, chain []WhyStep) {
 		}
 		for i, line := range append(lines, "")[:max(len(lines), 1)] {
 			if i == 0 {
-				fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("  %-10s %-*s  %s", l.Step, width, l.where(), line), " "))
+				printable.Fprintf(w, "%s\n", strings.TrimRight(fmt.Sprintf("  %-10s %-*s  %s", l.Step, width, l.where(), line), " "))
 				continue
 			}
-			fmt.Fprintf(w, "  %-10s %-*s  %s\n", "", width, "", line)
+			printable.Fprintf(w, "  %-10s %-*s  %s\n", "", width, "", line)
 		}
 	}
 }
@@ -180,7 +181,7 @@ func (r *Why) waiting(w io.Writer) {
 		if n := c.Replicas; n != nil && n.Before != n.After {
 			replicas = fmt.Sprintf(", replicas %d -> %d", n.Before, n.After)
 		}
-		fmt.Fprintf(w, "  %-10s %s %s on %s%s\n", label, glyphs[c.Action], c.Action, c.Cluster, replicas)
+		printable.Fprintf(w, "  %-10s %s %s on %s%s\n", label, glyphs[c.Action], c.Action, c.Cluster, replicas)
 	}
 }
 
@@ -216,7 +217,7 @@ func (r *Why) table(out io.Writer) {
 		if first := c.Trace; c.State == whyAbsent && len(first) > 1 && first[0].Step == propagate.PhaseRemoved {
 			why += "; " + first[0].Text
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Cluster, c.State, runs, dash(len(c.Behind)), replicas, cmp.Or(last.where(), "-"), why)
+		printable.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Cluster, c.State, runs, dash(len(c.Behind)), replicas, cmp.Or(last.where(), "-"), why)
 	}
 
 	w.Flush()

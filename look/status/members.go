@@ -9,9 +9,9 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	clusterv1alpha1 "github.com/fairlead/fairlead/api/cluster/v1alpha1"
+	"github.com/fairlead/fairlead/printable"
 
 	"github.com/fairlead/fairlead/dispatch/member"
 	"github.com/fairlead/fairlead/dispatch/push"
@@ -126,13 +126,5 @@ func Cause(err error) string {
 	return OneLine(e.Err.Error())
 }
 
-// OneLine makes a text from a cluster safe to print: it may have control characters
-// that move a terminal's cursor.
-func OneLine(text string) string {
-	return strings.TrimSpace(strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, text))
-}
+// OneLine makes a text from a cluster safe to print.
+func OneLine(text string) string { return strings.TrimSpace(printable.Line(text)) }
