@@ -147,8 +147,11 @@ func (r *removals) reclaim(returned map[string]bool) {
 			if !returned[removal.Cluster] || b != nil && b.Work(removal.Cluster) != nil {
 				continue
 			}
-			if b != nil {
+			switch t := r.next.snapshot().Templates.At(key); {
+			case b != nil:
 				removal.Preserve = b.inForce().Keeps()
+			case t != nil && t.Immediate.Keeps():
+				removal.Preserve = true // nobody places it, and it says so itself
 			}
 
 			removal.Commit = r.commit
