@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -121,6 +122,15 @@ func (f *planFlags) compare(l *history.States) (*report.Plan, error) {
 	plan := propagate.Compare(&before, &after, guard)
 	plan.Findings = append(plan.Findings, report.HoldFindings(&before, &after, time.Now())...)
 	plan.Findings = append(plan.Findings, report.TrailerFindings(commits)...)
+	if len(commits) > 1 && !f.each {
+		each, _, err := l.Preview(before, from, head, true)
+		if err != nil && !errors.Is(err, source.ErrNotAncestor) {
+			return nil, err
+		}
+		if err == nil {
+			plan.Findings = append(plan.Findings, report.SplitFindings(&after, &each)...)
+		}
+	}
 	stuck, err := report.BaseFindings(l, &before)
 	if err != nil {
 		return nil, err

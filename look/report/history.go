@@ -144,16 +144,35 @@ func (r *History) Text(out io.Writer) error {
 
 // words describes the change, with its text if it has one.
 func (c HistoryChange) words() string {
+	what := decided(c.What)
 	switch {
 	case len(c.Released) > 0:
-		return fmt.Sprintf("%s after %s", c.What, Count(len(c.Released), "commit"))
+		return fmt.Sprintf("%s after %s", what, Count(len(c.Released), "commit"))
 	case c.What == propagate.ChangeMoved:
-		return string(c.What) + " " + c.Text
+		return what + " " + c.Text
 	case c.Text != "":
-		return string(c.What) + ": " + c.Text
+		return what + ": " + c.Text
 	}
 
-	return string(c.What)
+	return what
+}
+
+// decided is a change in words of what git decided. Whether a cluster did it, only the
+// cluster knows: something foreign may have been in the way (decision 41).
+func decided(what propagate.ChangeType) string {
+	switch what {
+	case propagate.ChangeCreated:
+		return "create"
+	case propagate.ChangeUpdated:
+		return "update"
+	case propagate.ChangeScaled:
+		return "scale"
+	case propagate.ChangeDeleted:
+		return "delete"
+	case propagate.ChangeLeftRunning:
+		return "leave running"
+	}
+	return string(what)
 }
 
 // clusters reads "eu-1:4 us-1:4->2", without numbers where there are none.

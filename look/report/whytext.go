@@ -65,9 +65,9 @@ func (r *Why) answer(c WhyCluster) string {
 	case c.State == whyAbsent:
 		return fmt.Sprintf("%s is not sent to %s.", r.Object.text(), c.Cluster)
 	case c.Runs == nil:
-		printable.Fprintf(&s, " has never reached %s", c.Cluster)
+		printable.Fprintf(&s, " was never released to %s", c.Cluster)
 	default:
-		printable.Fprintf(&s, " runs on %s at %s", c.Cluster, source.Short(c.Runs.Commit))
+		printable.Fprintf(&s, " should run on %s at %s", c.Cluster, source.Short(c.Runs.Commit))
 	}
 
 	if c.Runs != nil && c.Replicas != nil {
@@ -200,7 +200,7 @@ func (r *Why) table(out io.Writer) {
 
 	fmt.Fprintln(out)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "CLUSTER\tSTATE\tRUNS\tBEHIND\tREPLICAS\tWHERE\tWHY")
+	fmt.Fprintln(w, "CLUSTER\tSTATE\tRELEASED\tBEHIND\tREPLICAS\tWHERE\tWHY")
 	for _, c := range r.Clusters {
 		runs, replicas := "-", "-"
 		if c.Runs != nil {

@@ -177,6 +177,9 @@ func (l comparing) cell(b *propagate.Binding, w *propagate.Work, answer Answer) 
 	case seen == nil && w.Blocked != "":
 		c.State, c.Why, c.First = Failed, w.Blocked, w.Want.Revision
 		return c
+	case seen == nil && w.Held:
+		c.State, c.Why, c.First = Failed, fmt.Sprintf("released by %s, and held before it arrived: it is not there", releasedTo(w)), w.Want.Revision
+		return c
 	case seen == nil:
 		c.State, c.Why, c.First = Failed, "it is missing", w.Want.Revision
 		return c
@@ -227,8 +230,10 @@ func (c *Cell) lag(w *propagate.Work) string {
 	switch {
 	case w.Held && c.Arrived:
 		return "it is held and runs " + cmp.Or(source.Short(c.Runs), "an unknown commit")
+	case w.Held && w.Released != nil && c.Runs == w.Released.Revision:
+		return fmt.Sprintf("it is held, and is not as %s released it", releasedTo(w))
 	case w.Held:
-		return fmt.Sprintf("it is held and runs %s, and %s was released to it", cmp.Or(source.Short(c.Runs), "an unknown commit"), releasedTo(w))
+		return fmt.Sprintf("released by %s, and held before it arrived: it runs %s", releasedTo(w), cmp.Or(source.Short(c.Runs), "an unknown commit"))
 	}
 	return fmt.Sprintf("it runs %s", cmp.Or(source.Short(c.Runs), "an unknown commit"))
 }

@@ -104,7 +104,7 @@ func TestCellStates(t *testing.T) {
 		{"failing", "push", a, with(of(&state, "push"), func(s *status.Observation) { s.Progress, s.Why = interpret.Failed, "timed out" }), nil, "failed arrived: timed out"},
 
 		{"held at what was released", "held", a, of(&old, "held"), nil, "outdated 2 held arrived: it is held and runs " + first[:7]},
-		{"held before it had got that (fold rule 20)", "held", a, with(of(&old, "held"), func(s *status.Observation) { s.Digest = "sha256:00" }), nil, "outdated 2 held: it is held and runs " + first[:7] + ", and " + first[:7] + " was released to it"},
+		{"held before it had got that (fold rule 20)", "held", a, with(of(&old, "held"), func(s *status.Observation) { s.Digest = "sha256:00" }), nil, "outdated 2 held: it is held, and is not as " + first[:7] + " released it"},
 		{"held from the beginning", "held", b, nil, nil, "pending held arrived: nothing was released to it yet"},
 		{"held from the beginning, and something is in the way", "held", b, &status.Observation{}, nil, "pending held arrived: nothing was released to it yet; something of that name that is not ours is there"},
 

@@ -72,8 +72,9 @@ func (w *Wait) Look(ctx context.Context) ([]Arrival, error) {
 
 // met reports whether a cell meets the condition.
 func (w *Wait) met(c *Cell) bool {
-	if !c.Arrived || w.Position || c.Observed == nil || !c.Observed.Ours {
-		return c.Arrived
+	arrived := c.Arrived || c.Held && c.State != Unknown // nothing more is sent (decision 38)
+	if !arrived || w.Position || c.Observed == nil || !c.Observed.Ours {
+		return arrived
 	}
 	return c.Observed.Health == propagate.Healthy && c.Observed.Progress == interpret.Current
 }
