@@ -45,6 +45,9 @@ func (w *worker) act(m member.Member, id object.ID) (op Op, note string, failure
 		if known && entry.Digest == want.Digest && entry.Digest != (object.Digest{}) && drift == "" {
 			return "", "", nil
 		}
+		if known {
+			err = w.shrinks(m, id, want)
+		}
 		if !known && !member.Is[member.BatchMember](m) {
 			// It was wanted again while its deletion was under way, which took
 			// the record with it.
@@ -60,7 +63,9 @@ func (w *worker) act(m member.Member, id object.ID) (op Op, note string, failure
 		if !known {
 			return "", "", nil
 		}
-		op, note, err = w.remove(m, fleet, id, want, entry)
+		if op, err = OpDelete, w.d.awaited(m, waiter{w, id}, want.After); err == nil {
+			op, note, err = w.remove(m, fleet, id, want, entry)
+		}
 	}
 	if err != nil {
 		return op, "", w.failed(string(op), id, err)

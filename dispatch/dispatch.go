@@ -73,6 +73,10 @@ type Desire struct {
 	// the server reset it. The digest stays the manifest's, so another number
 	// alone is no reason to write.
 	RetainReplicas bool
+	// After are what clusters are to acknowledge before the object is deleted, or
+	// before an update that sets Replicas leaves it with fewer than it has.
+	After    []Acknowledgement
+	Replicas int64
 }
 
 // Inventory is what each member was last known to hold. It is a cache: without
@@ -152,6 +156,7 @@ type Dispatcher struct {
 	inventory Inventory
 	opt       Options
 	writer    inventoryWriter
+	waits     waits
 
 	// ctx is of the requests; it ends when Close gives up on them.
 	ctx    context.Context
@@ -241,6 +246,7 @@ func (d *Dispatcher) Sync(fleet Fleet, changed map[string][]object.ID, opt SyncO
 		}
 	}
 	side(len(workers), func(i int) { workers[i].sync(fleet, keys[i], entries[i], opt) })
+	d.wake(d.waits.takeAll())
 	return nil
 }
 

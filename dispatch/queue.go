@@ -104,6 +104,8 @@ func (q *queue) fail(j *job, err *member.Error, now time.Time, b Backoff) {
 	j.failures++
 	j.err, j.waits = err, true
 	switch {
+	case err.Reason == member.Waiting:
+		j.at = time.Time{} // it is woken
 	case err.Reason == member.Forbidden:
 		// Someone may grant it, but asking often would not help.
 		j.at = now.Add(b.Max)
@@ -113,7 +115,7 @@ func (q *queue) fail(j *job, err *member.Error, now time.Time, b Backoff) {
 		j.at = now.Add(max(err.RetryAfter, b.after(j.failures)))
 	}
 
-	q.setFinal(j, err.Reason.Final())
+	q.setFinal(j, err.Reason.Final() || err.Reason == member.Waiting)
 	if !j.at.IsZero() {
 		q.wakeAt(j.at)
 	}

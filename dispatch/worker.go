@@ -358,6 +358,8 @@ func (w *worker) finish(j *job, note string, err *member.Error) {
 		w.queue.retry(j)
 	case w.publisher.retryOnConflict(err):
 		w.queue.retry(j)
+	case err.Reason == member.Waiting:
+		w.queue.fail(j, err, time.Now(), w.d.opt.Backoff)
 	default:
 		w.breaker.reset(j.generation)
 		w.queue.fail(j, err, time.Now(), w.d.opt.Backoff)
@@ -416,6 +418,9 @@ func (w *worker) count() {
 // know writes the inventory in memory; nil drops an entry. The lock is held.
 func (w *worker) know(id object.ID, e *Entry) {
 	w.holdings.set(id, e)
+	if e != nil && e.Digest != (object.Digest{}) {
+		w.d.wake(w.d.waits.take(copyKey{w.cluster, id}))
+	}
 	if e == nil {
 		w.drift.forget(id)
 	}
@@ -491,7 +496,7 @@ func (w *worker) outcomes(pending bool) []Outcome {
 		case down != nil && !j.final:
 			// One line for the member says it.
 		case j.err != nil:
-			out = append(out, Outcome{Cluster: w.cluster, ID: id, Err: j.err, Final: j.final})
+			out = append(out, Outcome{Cluster: w.cluster, ID: id, Err: j.err, Final: j.err.Reason.Final()})
 		case pending:
 			err := &member.Error{Cluster: w.cluster, ID: id, Op: "send", Reason: member.Pending, Err: errors.New("not acknowledged yet")}
 			out = append(out, Outcome{Cluster: w.cluster, ID: id, Err: err})

@@ -73,6 +73,10 @@ func (p *planner) removed(before, after *Binding, was *Work) {
 		c.Because = append(c.Because, p.why.preserved(before))
 	}
 
+	for _, a := range p.head.Awaits(was.Cluster, before.ID) {
+		c.After = append(c.After, a.For(before.ID))
+	}
+
 	c.Replicas = replicaChange(before, was.Released, nil, nil)
 	c.DependsOn = after.dependsOn()
 	p.cells = append(p.cells, c)
@@ -137,6 +141,11 @@ func (p *planner) stays(before, after *Binding, was, is *Work) {
 
 	if before != after {
 		c.Because = append(c.Because, p.why.changed(before, after, was, is)...)
+	}
+	if c.Disposition == Now && runs != nil && runs.Replicas > is.Want.Replicas {
+		for _, a := range p.head.AwaitsShare(after, is) {
+			c.After = append(c.After, a.For(after.ID))
+		}
 	}
 	c.Replicas = replicaChange(after, runs, is.Released, is.Want)
 	c.DependsOn = after.dependsOn()

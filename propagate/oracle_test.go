@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/propagate/oracle"
 )
@@ -210,12 +211,12 @@ func engineView(s *propagate.State) string {
 	}
 	for a := range s.Tombstones.Values() {
 		for _, g := range a.Clusters {
-			fmt.Fprintf(&b, "%s departed from %s since %s, preserved %v\n", a.Key(), g.Cluster, g.Commit, g.Preserve)
+			fmt.Fprintf(&b, "%s departed from %s since %s, preserved %v, after %v, used by %v, of %v\n", a.Key(), g.Cluster, g.Commit, g.Preserve, g.Successors, keysOf(g.Users), keysOf(g.Owners))
 		}
 	}
 	for a := range s.Detached.Values() {
 		for _, g := range a.Clusters {
-			fmt.Fprintf(&b, "%s left with %s since %s\n", a.Key(), g.Cluster, g.Commit)
+			fmt.Fprintf(&b, "%s left with %s since %s, after %v\n", a.Key(), g.Cluster, g.Commit, g.Successors)
 		}
 	}
 	return b.String()
@@ -291,6 +292,9 @@ func engineBinding(b *strings.Builder, s *propagate.State, binding *propagate.Bi
 		if w.Held || w.Blocked != "" {
 			fmt.Fprintf(b, ", runs %s", content(w.Released))
 		}
+		if len(w.After) > 0 {
+			fmt.Fprintf(b, ", after %v", w.After)
+		}
 		b.WriteString("\n")
 	}
 }
@@ -320,12 +324,12 @@ func modelView(m *oracle.State) string {
 	for _, key := range slices.Sorted(maps.Keys(m.Departed)) {
 		for _, c := range slices.Sorted(maps.Keys(m.Departed[key])) {
 			g := m.Departed[key][c]
-			fmt.Fprintf(&b, "%s departed from %s since %s, preserved %v\n", key, c, g.Since, g.Preserve)
+			fmt.Fprintf(&b, "%s departed from %s since %s, preserved %v, after %v, used by %v, of %v\n", key, c, g.Since, g.Preserve, g.Heirs, g.Users, g.Owners)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(m.Left)) {
 		for _, c := range slices.Sorted(maps.Keys(m.Left[key])) {
-			fmt.Fprintf(&b, "%s left with %s since %s\n", key, c, m.Left[key][c].Since)
+			fmt.Fprintf(&b, "%s left with %s since %s, after %v\n", key, c, m.Left[key][c].Since, m.Left[key][c].Heirs)
 		}
 	}
 	return b.String()
@@ -385,6 +389,9 @@ func modelBinding(b *strings.Builder, key string, binding *oracle.Binding) {
 		if w.Held || w.Blocked {
 			fmt.Fprintf(b, ", runs %s", content(w.Released))
 		}
+		if len(w.After) > 0 {
+			fmt.Fprintf(b, ", after %v", w.After)
+		}
 		b.WriteString("\n")
 	}
 }
@@ -403,4 +410,11 @@ func differing(got, want string) string {
 	only("engine ", got, want)
 	only("oracle ", want, got)
 	return b.String()
+}
+
+func keysOf(ids []object.ID) (keys []string) {
+	for _, id := range ids {
+		keys = append(keys, id.Key())
+	}
+	return keys
 }

@@ -57,6 +57,10 @@ type Cell struct {
 	Action      Action
 	Disposition Disposition
 
+	// After is what clusters are to acknowledge before a deletion, or before replicas
+	// are taken away (decision 42).
+	After []string
+
 	// Replicas is nil for kinds without.
 	Replicas *ReplicaChange
 	Because  []Because

@@ -56,12 +56,13 @@ type ContentRecord struct {
 // WorkRecord is a Work on disk; Want and Released count into Contents, -1 is
 // none.
 type WorkRecord struct {
-	Cluster  string `json:"cluster"`
-	Want     int    `json:"want"`
-	Released int    `json:"released"`
-	Held     bool   `json:"held,omitempty"`
-	Preserve bool   `json:"preserve,omitempty"`
-	Blocked  string `json:"blocked,omitempty"`
+	Cluster  string   `json:"cluster"`
+	Want     int      `json:"want"`
+	Released int      `json:"released"`
+	Held     bool     `json:"held,omitempty"`
+	Preserve bool     `json:"preserve,omitempty"`
+	Blocked  string   `json:"blocked,omitempty"`
+	After    []string `json:"after,omitempty"`
 }
 
 // TombstoneRecord is a Tombstone on disk.
@@ -76,6 +77,10 @@ type RemovalRecord struct {
 	Preserve bool          `json:"preserve,omitempty"`
 	Commit   string        `json:"commit"`
 	Released ContentRecord `json:"released"`
+	// Successors, Owners and Users are Removal's.
+	Successors []string    `json:"successors,omitempty"`
+	Owners     []object.ID `json:"owners,omitempty"`
+	Users      []object.ID `json:"users,omitempty"`
 }
 
 // Record is b as it is kept.
@@ -116,7 +121,7 @@ func (b *Binding) Record() BindingRecord {
 	}
 
 	for _, w := range b.Works {
-		r.Works = append(r.Works, WorkRecord{w.Cluster, place(w.Want), place(w.Released), w.Held, w.Preserve, w.Blocked})
+		r.Works = append(r.Works, WorkRecord{w.Cluster, place(w.Want), place(w.Released), w.Held, w.Preserve, w.Blocked, w.After})
 	}
 
 	return r
@@ -134,7 +139,7 @@ func (r ContentRecord) content() *Content {
 func (t *Tombstone) Record() TombstoneRecord {
 	r := TombstoneRecord{APIVersion: t.APIVersion}
 	for _, removal := range t.Clusters {
-		r.Clusters = append(r.Clusters, RemovalRecord{removal.Cluster, removal.Preserve, removal.Commit, removal.Released.record()})
+		r.Clusters = append(r.Clusters, RemovalRecord{removal.Cluster, removal.Preserve, removal.Commit, removal.Released.record(), removal.Successors, removal.Owners, removal.Users})
 	}
 	return r
 }
@@ -142,7 +147,7 @@ func (t *Tombstone) Record() TombstoneRecord {
 func (r TombstoneRecord) tombstone(id object.ID) *Tombstone {
 	t := &Tombstone{ID: id, APIVersion: r.APIVersion}
 	for _, removal := range r.Clusters {
-		t.Clusters = append(t.Clusters, Removal{removal.Cluster, removal.Preserve, removal.Commit, removal.Released.content()})
+		t.Clusters = append(t.Clusters, Removal{removal.Cluster, removal.Preserve, removal.Commit, removal.Released.content(), removal.Successors, removal.Owners, removal.Users})
 	}
 	return t
 }
@@ -196,7 +201,7 @@ func (s *Saved) Remains() State {
 		b := &Binding{ID: id, Claim: r.Claim, Immediate: r.Immediate, Own: r.Own, Requires: r.Requires,
 			Active: &Active{Template: &fleet.Template{ID: id}, Policy: &fleet.Policy{Ref: r.Policy}}}
 		for _, w := range r.Works {
-			work := Work{Cluster: w.Cluster, Held: w.Held, Preserve: w.Preserve, Blocked: w.Blocked}
+			work := Work{Cluster: w.Cluster, Held: w.Held, Preserve: w.Preserve, Blocked: w.Blocked, After: w.After}
 			if w.Released >= 0 && w.Released < len(r.Contents) {
 				work.Released = r.Contents[w.Released].content()
 			}
@@ -353,7 +358,7 @@ type remaking struct {
 }
 
 func (m *remaking) work(w WorkRecord) (Work, error) {
-	work := Work{Cluster: w.Cluster, Held: w.Held, Preserve: w.Preserve, Blocked: w.Blocked}
+	work := Work{Cluster: w.Cluster, Held: w.Held, Preserve: w.Preserve, Blocked: w.Blocked, After: w.After}
 	if w.Want < 0 || w.Want >= len(m.contents) || w.Released >= len(m.contents) {
 		return work, fmt.Errorf("work on %s has no content", w.Cluster)
 	}

@@ -55,6 +55,7 @@ func (st *step) unbind(old *Binding) {
 
 	st.removals.add(old, nil, keep)
 	st.removals.keepDetached(old.Key(), keep)
+	st.lingered(old)
 
 	st.next.Bindings = st.next.Bindings.Without(old.Key())
 	st.next.index.binding(old, nil)

@@ -22,12 +22,11 @@ func generatedBy(t *fleet.Template) (generated, bool) {
 	return generated{t.Unit, id}, ok
 }
 
-// replaced marks as moved what a generator renders under another hash now
-// (decision 35), where the cluster may have the new object.
-func (g *Guard) replaced(prev, next *State) {
-	made := map[generated][]string{} // keys
-	gone := map[string]generated{}   // by ID.Key()
-	for d := range ordered.Diff(prev.snapshot().Templates, next.snapshot().Templates) {
+// regenerated are what the generators make under a hash that they did not use
+// before, and what they do not make any more, by ID.Key().
+func regenerated(before, after *fleet.Snapshot) (made map[generated][]string, gone map[string]generated) {
+	made, gone = map[generated][]string{}, map[string]generated{}
+	for d := range ordered.Diff(before.Templates, after.Templates) {
 		switch {
 		case !d.Had:
 			if what, ok := generatedBy(d.After); ok {
@@ -39,7 +38,13 @@ func (g *Guard) replaced(prev, next *State) {
 			}
 		}
 	}
+	return made, gone
+}
 
+// replaced marks as moved what a generator renders under another hash now
+// (decision 35), where the cluster may have the new object.
+func (g *Guard) replaced(prev, next *State) {
+	made, gone := regenerated(prev.snapshot(), next.snapshot())
 	for i := range g.Deletions {
 		d := &g.Deletions[i]
 		what, ok := gone[d.Key()]

@@ -22,7 +22,7 @@ func Rewrite(old, line State, c Commit) (next State) {
 
 	next = line
 	next.remember(&old)
-	r := &removals{next: &next, commit: c.Hash}
+	r := &removals{prev: &old, next: &next, commit: c.Hash}
 	for key, b := range old.Bindings.All() {
 		now := line.Bindings.At(key)
 		keep := b.inForce().Keeps()

@@ -149,6 +149,10 @@ type Work struct {
 	Held           bool
 	Preserve       bool
 
+	// After are the clusters that gained replicas in favour of this one, by name. It
+	// has none taken away before they have theirs; see successor.go.
+	After []string
+
 	// Blocked is why there is no content to want: an override failed. Want is
 	// then without digest, and the cluster keeps what was released to it.
 	Blocked string
@@ -202,6 +206,12 @@ type Removal struct {
 	Preserve bool   // leave the object running and take our marks off
 	Commit   string // since when
 	Released *Content
+
+	// What comes first, see successor.go: Successors are the clusters that the binding
+	// gained in favour of this one, Owners what ran here with it, and Users what uses
+	// a generated object under another hash by now.
+	Successors    []string
+	Owners, Users []object.ID
 }
 
 // Refusal is why a commit contributes nothing.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/object"
 )
 
 // Step folds one commit. Its stages, in their order:
@@ -74,6 +75,9 @@ func advance(prev State, c Commit) (next State, guard *Guard) {
 	// A cluster that returns keeps what is wanted there, which is decided now.
 	st.reclaim()
 
+	// Users of a generated object are looked for once it is known where it goes.
+	st.removals.outlive(prev.snapshot(), c.Snapshot)
+
 	// The guard counts deletions, and all of them are known only at the end.
 	return st.next, st.guard(c)
 }
@@ -130,7 +134,7 @@ type step struct {
 func newStep(prev *State, c Commit) *step {
 	st := &step{prev: prev, next: *prev, dirty: map[string]bool{}, kept: map[string]bool{}}
 	st.in = newInputs(prev, &st.next, c.Hash)
-	st.removals = &removals{next: &st.next, commit: c.Hash}
+	st.removals = &removals{prev: prev, next: &st.next, commit: c.Hash, users: map[string]map[object.ID]bool{}}
 	return st
 }
 

@@ -394,6 +394,22 @@ func walk(n *yaml.Node, at string, lines map[string]int) {
 	}
 }
 
+// after tells what a removal waits for.
+func after(s *propagate.State, g *propagate.Removal, id object.ID) string {
+	var all []string
+	for _, a := range s.Awaits(g.Cluster, id) {
+		what := a.For(id)
+		if a.Content == nil {
+			what += ", which has none"
+		}
+		all = append(all, what)
+	}
+	if all == nil {
+		return ""
+	}
+	return ", after " + strings.Join(all, ", ")
+}
+
 // print shows a state, and what the step to it did.
 func print(s *propagate.State, plan *propagate.Plan) string {
 	var b bytes.Buffer
@@ -419,7 +435,7 @@ func print(s *propagate.State, plan *propagate.Plan) string {
 			if g.Preserve {
 				how = "preserved"
 			}
-			fmt.Fprintf(&b, "%s on %s: %s since %s\n", a.ID, g.Cluster, how, g.Commit)
+			fmt.Fprintf(&b, "%s on %s: %s since %s%s\n", a.ID, g.Cluster, how, g.Commit, after(s, &g, a.ID))
 		}
 	}
 	for a := range s.Detached.Values() {
@@ -497,6 +513,9 @@ func printBinding(b *bytes.Buffer, s *propagate.State, binding *propagate.Bindin
 		}
 		if w.Preserve {
 			fmt.Fprint(b, ", preserve")
+		}
+		if len(w.After) > 0 {
+			fmt.Fprintf(b, ", fewer after %s", strings.Join(w.After, ", "))
 		}
 		fmt.Fprintln(b)
 	}

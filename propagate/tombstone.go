@@ -2,12 +2,17 @@
 
 package propagate
 
+import "github.com/fairlead/fairlead/object"
+
 // removals accounts for works that are not wanted any more. It writes the
 // tombstones of the state that is made, and collects what the guard counts.
 type removals struct {
-	next      *State
-	commit    string
-	deletions []Deletion
+	prev, next *State
+	commit     string
+	deletions  []Deletion
+
+	// users are of what generators do not make any more, by ID.Key(); see outlive.
+	users map[string]map[object.ID]bool
 }
 
 // add accounts for the works that old had and b, nil when the binding is
@@ -38,7 +43,7 @@ func (r *removals) addAs(old, b *Binding, keeps func(cluster string) bool) {
 			continue // it was held from the beginning: nothing new is there
 		}
 
-		removal := Removal{Cluster: w.Cluster, Preserve: keep, Commit: r.commit, Released: w.Released}
+		removal := Removal{Cluster: w.Cluster, Preserve: keep, Commit: r.commit, Released: w.Released, Owners: r.ownersOn(w.Cluster, old.ID)}
 		apiVersion = w.Released.APIVersion
 		if _, inFleet := r.next.snapshot().Clusters.Get(w.Cluster); !inFleet {
 			detached = append(detached, removal)
@@ -56,6 +61,8 @@ func (r *removals) addAs(old, b *Binding, keeps func(cluster string) bool) {
 	if removed != nil {
 		r.next.Tombstones = set(r.next.Tombstones, key, r.next.Tombstones.At(key).with(old.ID, apiVersion, removed...))
 	}
+
+	r.succeed(old, b)
 
 	for _, w := range deleted {
 		r.deletions = append(r.deletions, Deletion{Cluster: w.Cluster, ID: old.ID, Moved: moved >= len(deleted), required: old.attached(), elsewhere: elsewhere > 0})
@@ -140,8 +147,11 @@ func (r *removals) reclaim(returned map[string]bool) {
 			if !returned[removal.Cluster] || b != nil && b.Work(removal.Cluster) != nil {
 				continue
 			}
-			if b != nil {
+			switch t := r.next.snapshot().Templates.At(key); {
+			case b != nil:
 				removal.Preserve = b.inForce().Keeps()
+			case t != nil && t.Immediate.Keeps():
+				removal.Preserve = true // nobody places it, and it says so itself
 			}
 
 			removal.Commit = r.commit

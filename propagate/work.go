@@ -43,6 +43,7 @@ func (d *decision) work() {
 		}
 		b.Works[i] = w
 	}
+	b.shift(d.old)
 
 	if evicted := d.evictedWorks(); len(evicted) > 0 {
 		b.Works = append(b.Works, evicted...)

@@ -77,17 +77,32 @@ func (d desired) Desire(cluster string, id object.ID) dispatch.Desire {
 			return d.wanted(b, w)
 		}
 	}
-	return removed(d.state.Removal(cluster, id))
+	return d.removed(id, d.state.Removal(cluster, id))
 }
 
-func removed(gone *propagate.Removal) dispatch.Desire {
+func (d desired) removed(id object.ID, gone *propagate.Removal) dispatch.Desire {
 	switch {
 	case gone == nil:
 		return dispatch.Desire{Verb: dispatch.Leave}
 	case gone.Preserve:
 		return dispatch.Desire{Verb: dispatch.Orphan, APIVersion: gone.Released.APIVersion}
 	}
-	return dispatch.Desire{Verb: dispatch.Delete, APIVersion: gone.Released.APIVersion}
+	return dispatch.Desire{Verb: dispatch.Delete, APIVersion: gone.Released.APIVersion, After: d.acknowledgements(d.state.Awaits(gone.Cluster, id))}
+}
+
+// acknowledgements returns what is awaited as the clusters will acknowledge it.
+func (d desired) acknowledgements(awaited []propagate.Awaited) (all []dispatch.Acknowledgement) {
+	for _, a := range awaited {
+		wanted := dispatch.Acknowledgement{Cluster: a.Cluster, ID: a.ID}
+		if a.Content != nil {
+			wanted.Digest = a.Content.Digest
+		}
+		if a.Content != nil && a.Preserve && d.state.Pulls(a.Cluster) {
+			wanted.Digest = object.KeptDigest(wanted.Digest)
+		}
+		all = append(all, wanted)
+	}
+	return all
 }
 
 func (d desired) wanted(b *propagate.Binding, w *propagate.Work) dispatch.Desire {
@@ -105,6 +120,9 @@ func (d desired) wanted(b *propagate.Binding, w *propagate.Work) dispatch.Desire
 		Overwrite:      b.Overwrites(w.Want),
 		Manifest:       func() (map[string]any, error) { return d.state.Manifest(b.ID, w.Want), nil },
 		RetainReplicas: d.scalers.Retain(b, w),
+	}
+	if len(w.After) > 0 {
+		want.After, want.Replicas = d.acknowledgements(d.state.AwaitsShare(b, w)), w.Want.Replicas
 	}
 	if w.Preserve && d.state.Pulls(w.Cluster) {
 		return keptFromPruning(want)

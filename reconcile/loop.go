@@ -91,6 +91,8 @@ type Loop struct {
 
 	roster
 
+	waited map[string]bool // what waited for other clusters in the last round, by outcomeKey
+
 	telling  sync.Mutex
 	reported map[string]string // the last report, by what it is about
 	acts     []Act             // since the last Result

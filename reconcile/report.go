@@ -130,9 +130,18 @@ func (l *Loop) frozen() {
 	maps.DeleteFunc(l.reported, func(key, _ string) bool { return strings.HasPrefix(key, "frozen/") && !told[key] })
 }
 
-// outcomes reports what the members do not have yet.
+// outcomes reports what the members do not have yet. What waits for other clusters
+// is reported when it still does in the next round: most have answered by then.
 func (l *Loop) outcomes() {
+	waited := l.waited
+	l.waited = map[string]bool{}
 	for _, o := range l.dispatcher.Outcomes() {
+		if key := outcomeKey(o.Cluster, o.ID); errors.Is(o.Err, member.Waiting) {
+			l.waited[key] = true
+			if !waited[key] {
+				continue
+			}
+		}
 		l.outcome(o)
 	}
 }
@@ -145,6 +154,9 @@ func (l *Loop) outcome(o dispatch.Outcome) {
 		return
 	}
 	e := Event{Type: eventlog.Failed, Cluster: o.Cluster, Object: o.ID, Err: o.Err, Waiting: o.Waiting}
+	if errors.Is(o.Err, member.Waiting) {
+		e.Type, e.Severity = eventlog.Noted, Info
+	}
 	if l.isNew(outcomeKey(o.Cluster, o.ID), e.String()) {
 		l.tell(e)
 	}

@@ -25,7 +25,9 @@ type Work struct {
 	Overwrite bool
 	// RetainReplicas is dispatch.Desire's.
 	RetainReplicas bool
-	Err            error // of rendering it
+	// After is dispatch.Desire's.
+	After []dispatch.Acknowledgement
+	Err   error // of rendering it
 }
 
 // Works is a Fleet made by hand: works by cluster.
@@ -69,6 +71,7 @@ func (f *Level) Desire(cluster string, id object.ID) dispatch.Desire {
 		Manifest:       func() (map[string]any, error) { return MarkedBy(w.Object, f.By), w.Err },
 		Overwrite:      w.Overwrite,
 		RetainReplicas: w.RetainReplicas,
+		After:          w.After,
 	}
 }
 

@@ -94,5 +94,11 @@ type Identified interface{ HasIdentity() }
 // is told to apply the object.
 type NamespaceCreator interface{ CreatesNamespaces() }
 
+// Publisher is a Member as files. Published is how many replicas the file of an object
+// has, as Member.Replicas is of a live object; false without such a number.
+type Publisher interface {
+	Published(ctx context.Context, ref Ref) (int64, bool, error)
+}
+
 // ReadOnly is a Member whose writes go nowhere. Nothing is recorded of it.
 type ReadOnly interface{ IsReadOnly() }

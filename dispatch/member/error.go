@@ -29,6 +29,7 @@ const (
 	Conflict     Reason = "Conflict"     // someone else wrote at the same moment
 	Unavailable  Reason = "Unavailable"  // the member answered that it could not
 	Pending      Reason = "Pending"      // not acknowledged yet
+	Waiting      Reason = "Waiting"      // kept until other clusters have acknowledged theirs
 )
 
 // Error makes a Reason a target of errors.Is.

@@ -262,6 +262,18 @@ func (b *branch) Holds(ctx context.Context, ref member.Ref) (types.UID, error) {
 // Replicas knows none: what an autoscaler does is not written here.
 func (b *branch) Replicas(context.Context, member.Ref) (int64, bool, error) { return 0, false, nil }
 
+// Published reads spec.replicas of an object's file.
+func (b *branch) Published(ctx context.Context, ref member.Ref) (int64, bool, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.load(ctx); err != nil {
+		return 0, false, err
+	}
+	o, _, err := b.read(fileOf(ref))
+	n, ok := replicasIn(o)
+	return n, ok, err
+}
+
 // Apply writes the file with the next commit, unless it is so already, and that
 // of its namespace where there is none.
 func (b *branch) Apply(ctx context.Context, manifest map[string]any, opt member.ApplyOptions) (member.Applied, error) {

@@ -103,6 +103,13 @@ func (d *directory) Get(_ context.Context, ref member.Ref) (*member.Found, error
 // Replicas knows none: what an autoscaler does is not written here.
 func (d *directory) Replicas(context.Context, member.Ref) (int64, bool, error) { return 0, false, nil }
 
+// Published reads spec.replicas of an object's file.
+func (d *directory) Published(_ context.Context, ref member.Ref) (int64, bool, error) {
+	o, _, err := d.read(d.path(ref))
+	n, ok := replicasIn(o)
+	return n, ok, err
+}
+
 // Apply writes the file, all of it or nothing, after that of its namespace where
 // there is none.
 func (d *directory) Apply(ctx context.Context, manifest map[string]any, opt member.ApplyOptions) (member.Applied, error) {

@@ -96,6 +96,12 @@ func parseFile(raw []byte) map[string]any {
 	return o.Object
 }
 
+func replicasIn(o map[string]any) (int64, bool) {
+	spec, _ := o["spec"].(map[string]any)
+	n, ok := spec["replicas"].(int64)
+	return n, ok
+}
+
 // isForeign reports whether a file is in the way of one of ours. One that we had on
 // record may be another fleet's by now; without a UID to find, force is adoption.
 func isForeign(was *member.Found, opt member.ApplyOptions) bool {

@@ -52,6 +52,9 @@ type MatrixCell struct {
 	// not have the commit that it runs.
 	Behind int    `json:"behind,omitempty"`
 	Why    string `json:"why,omitempty"`
+	// After is what clusters are to acknowledge before the template is deleted here, or
+	// has replicas taken away.
+	After []string `json:"after,omitempty"`
 	// Replicas is how many the cluster should run. Available is set during a rollout.
 	Replicas  *int64 `json:"replicas,omitempty"`
 	Available *int64 `json:"available,omitempty"`
@@ -184,7 +187,7 @@ func newMatrixRow(r Row, waves [][]string, cells map[string]*status.Cell) Matrix
 }
 
 func newMatrixCell(c *status.Cell) MatrixCell {
-	m := MatrixCell{Cluster: c.Cluster, State: c.State, Held: c.Held, Deferred: c.Deferred, Why: c.Why}
+	m := MatrixCell{Cluster: c.Cluster, State: c.State, Held: c.Held, Deferred: c.Deferred, Why: c.Why, After: c.After}
 	if c.State == status.Outdated {
 		m.Behind = c.Behind
 	}

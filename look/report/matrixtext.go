@@ -100,7 +100,8 @@ func (c MatrixCell) Symbol() string {
 	return text
 }
 
-// failures returns the reasons of failed cells, sorted by template and cluster.
+// failures returns the reasons of failed cells, and of those that wait for other
+// clusters, sorted by template and cluster.
 func (m *Matrix) failures() (lines []string) {
 	type failure struct {
 		object.ID
@@ -110,7 +111,7 @@ func (m *Matrix) failures() (lines []string) {
 	for _, block := range m.Blocks {
 		for _, r := range block.Rows {
 			for _, c := range r.Cells {
-				if c.State == status.Failed {
+				if c.State == status.Failed || c.After != nil {
 					all = append(all, failure{r.Object.id(), c})
 				}
 			}
@@ -122,7 +123,11 @@ func (m *Matrix) failures() (lines []string) {
 	})
 
 	for _, f := range all {
-		lines = append(lines, printable.Line(fmt.Sprintf("X %s on %s: %s", object.ShortName(f.ID), f.cell.Cluster, f.cell.Why))+"\n")
+		mark := "X"
+		if f.cell.After != nil {
+			mark = "-"
+		}
+		lines = append(lines, printable.Line(fmt.Sprintf("%s %s on %s: %s", mark, object.ShortName(f.ID), f.cell.Cluster, f.cell.Why))+"\n")
 	}
 
 	return lines

@@ -79,10 +79,12 @@ type PlanCell struct {
 	Policy      string                `json:"policy,omitempty"`
 	Action      propagate.Action      `json:"action"`
 	Disposition propagate.Disposition `json:"disposition"`
-	Replicas    *Replicas             `json:"replicas,omitempty"`
-	Because     []Because             `json:"because"`
-	DependsOn   string                `json:"dependsOn,omitempty"`
-	Change      string                `json:"change,omitempty"`
+	// After is what clusters are to acknowledge first.
+	After     []string  `json:"after,omitempty"`
+	Replicas  *Replicas `json:"replicas,omitempty"`
+	Because   []Because `json:"because"`
+	DependsOn string    `json:"dependsOn,omitempty"`
+	Change    string    `json:"change,omitempty"`
 }
 
 // Because is a cause, and the document that is responsible for it.
@@ -153,7 +155,7 @@ func NewPlan(p *propagate.Plan, base, head string, after *propagate.State) *Plan
 func (r *Plan) addCell(c propagate.Cell) {
 	cell := PlanCell{
 		Object:  Object{APIVersion: c.APIVersion, Kind: c.Object.Kind, Namespace: c.Object.Namespace, Name: c.Object.Name},
-		Cluster: c.Cluster, Policy: c.Policy.Name, Action: c.Action, Disposition: c.Disposition, Change: c.Change, DependsOn: c.DependsOn,
+		Cluster: c.Cluster, Policy: c.Policy.Name, Action: c.Action, Disposition: c.Disposition, After: c.After, Change: c.Change, DependsOn: c.DependsOn,
 		Because: []Because{},
 	}
 	for _, why := range c.Because {
@@ -365,7 +367,7 @@ func (r *Plan) cells(w io.Writer) {
 	}
 	fmt.Fprintln(w, "\nChanges")
 	for c := range r.groups() {
-		printable.Fprintf(w, "  %s %s\t%s\t%s\t%s\t%s\n", glyphs[c.Action], c.what(), c.Object.text(), c.Disposition, strings.Join(c.clusters, " "), because(c.PlanCell))
+		printable.Fprintf(w, "  %s %s\t%s\t%s\t%s\t%s\n", glyphs[c.Action], c.what(), c.Object.text(), c.when(), strings.Join(c.clusters, " "), because(c.PlanCell))
 	}
 }
 
@@ -406,7 +408,20 @@ func (r *Plan) groups() iter.Seq[planGroup] {
 
 // alike returns a key that is equal for the cells of an object in which the same
 // happens.
-func (c *PlanCell) alike() string { return c.Change + string(c.Disposition) + string(c.Action) }
+func (c *PlanCell) alike() string { return c.Change + c.when() + string(c.Action) }
+
+// when returns the disposition, or which clusters come first.
+func (c *PlanCell) when() string {
+	const most = 3
+	switch after := c.After; {
+	case len(after) == 0:
+		return string(c.Disposition)
+	case len(after) > most:
+		return fmt.Sprintf("after %s and %d more", strings.Join(after[:most], ", "), len(after)-most)
+	default:
+		return "after " + strings.Join(after, ", ")
+	}
+}
 
 func (c *PlanCell) what() string {
 	if c.Action == propagate.ActionNone {

@@ -49,7 +49,7 @@ func (r *Plan) Markdown(out io.Writer) error {
 	if len(r.Cells) > 0 {
 		var rows []string
 		for g := range r.groups() {
-			rows = append(rows, fmt.Sprintf("| %s | %s | %s | %s | %s |\n", g.what(), codeSpan(g.Object.text()), g.Disposition, names(g.clusters), reasons(g.PlanCell)))
+			rows = append(rows, fmt.Sprintf("| %s | %s | %s | %s | %s |\n", g.what(), codeSpan(g.Object.text()), g.when(), names(g.clusters), reasons(g.PlanCell)))
 		}
 		fmt.Fprintf(&b, "\n<details><summary><b>Changes</b>: %s on %s</summary>\n\n| what | object | when | clusters | because |\n|---|---|---|---|---|\n",
 			Count(len(rows), "line"), Count(len(r.Clusters), "cluster"))

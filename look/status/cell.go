@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fairlead/fairlead/interpret"
 	"github.com/fairlead/fairlead/object"
@@ -46,6 +47,9 @@ type Cell struct {
 	// Arrived reports whether the cluster has what was released to it, and nothing is
 	// left to send or to delete.
 	Arrived bool
+	// After is what clusters are to acknowledge before the object is deleted here, or
+	// has replicas taken away, of what they do not show yet.
+	After []string
 	// Replicas is how many the live object should have, or if it was not observed, how
 	// many were released; -1 if the kind has none.
 	Replicas int64
@@ -81,6 +85,7 @@ func Cells(state *propagate.State, answers map[string]Answer) map[object.ID]map[
 			if answer, asked := answers[w.Cluster]; asked {
 				c := l.cell(b, w, answer)
 				c.Deferred = deferred[w.Cluster]
+				c.shrinks(state, b, w, answers)
 				put(c)
 			}
 			delete(deferred, w.Cluster)
@@ -116,11 +121,43 @@ func leftover(state *propagate.State, id object.ID, cluster string, answers map[
 	}
 
 	why := "it is not deleted yet"
+	after := missing(state, id, state.Awaits(cluster, id), answers)
+	if after != nil {
+		why = "it waits for " + strings.Join(after, ", ")
+	}
 	if gone.Preserve {
 		why = "it is not released yet: it has our marks"
 	}
 
-	return &Cell{Object: id, Cluster: cluster, State: Outdated, Why: why, Runs: seen.Revision, Replicas: seen.Replicas, Observed: seen}
+	return &Cell{Object: id, Cluster: cluster, State: Outdated, Why: why, After: after, Runs: seen.Revision, Replicas: seen.Replicas, Observed: seen}
+}
+
+// shrinks adds which clusters have replicas to get before this one has some taken away.
+func (c *Cell) shrinks(state *propagate.State, b *propagate.Binding, w *propagate.Work, answers map[string]Answer) {
+	if c.State != Outdated || w.Held || c.Observed == nil || c.Observed.Replicas <= w.Want.Replicas {
+		return
+	}
+	if c.After = missing(state, b.ID, state.AwaitsShare(b, w), answers); c.After != nil {
+		c.Why += ", and waits for " + strings.Join(c.After, ", ")
+	}
+}
+
+// missing returns what is awaited for an object, of which the clusters that answered do
+// not show that they have it (decision 42).
+func missing(state *propagate.State, id object.ID, awaited []propagate.Awaited, answers map[string]Answer) (after []string) {
+	for _, a := range awaited {
+		answer, asked := answers[a.Cluster]
+		seen := answer.Observations[a.ID]
+		switch {
+		case a.Content == nil:
+		case !asked, seen != nil && seen.Ours && has(state, a.Cluster, a.Content, seen):
+			continue
+		}
+		after = append(after, a.For(id))
+	}
+
+	slices.Sort(after)
+	return slices.Compact(after)
 }
 
 // cell compares one work with what was observed.
@@ -218,11 +255,12 @@ func releasedTo(w *propagate.Work) string {
 // acknowledges reports whether an object has the digest of a content, as it is sent
 // or published to the work's cluster.
 func (l comparing) acknowledges(w *propagate.Work, content *propagate.Content, seen *Observation) bool {
-	if content == nil {
-		return false
-	}
+	return content != nil && has(l.state, w.Cluster, content, seen)
+}
+
+func has(state *propagate.State, cluster string, content *propagate.Content, seen *Observation) bool {
 	digests := []string{content.Digest.String()}
-	if l.state.Pulls(w.Cluster) {
+	if state.Pulls(cluster) {
 		digests = append(digests, object.KeptDigest(content.Digest).String())
 	}
 	return slices.Contains(digests, seen.Digest)

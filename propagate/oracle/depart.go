@@ -37,7 +37,13 @@ func (st *step) depart() {
 	}
 	for key, b := range st.old.Bindings {
 		for c, w := range b.Works {
-			switch g := (Gone{st.preserves(key, w.Preserve), st.commit, w.Released}); {
+			owners := map[string]bool{}
+			for owner, b := range st.old.Bindings {
+				if b.needs(key) && b.Works[c] != nil {
+					owners[owner] = true
+				}
+			}
+			switch g := (Gone{Preserve: st.preserves(key, w.Preserve), Since: st.commit, Owners: sorted(owners), released: w.Released}); {
 			case w.Released == nil || st.next.work(key, c) != nil:
 			case st.now.has(c):
 				put(st.next.Departed, key, c, g)
@@ -58,6 +64,133 @@ func (st *step) depart() {
 			}
 		}
 	}
+}
+
+// inherit is decision 42. What a template loses in a step in which it goes to other
+// clusters is theirs to have first. Whoever was to have it from a cluster that has
+// lost it as well now has it from those that got it instead, if any did.
+func (st *step) inherit() {
+	for key, b := range st.old.Bindings {
+		now := st.next.Bindings[key]
+		if now == nil {
+			now = &Binding{}
+		}
+		got := now.gets(b)
+		lost := func(c string) bool { return b.Works[c] != nil && now.Works[c] == nil }
+		for _, all := range []map[string]map[string]Gone{st.next.Departed, st.next.Left} {
+			for c, g := range all[key] {
+				heirs := map[string]bool{}
+				moves := lost(c)
+				for _, heir := range g.Heirs {
+					moves = moves || lost(heir)
+					if !lost(heir) || len(got) == 0 && !st.now.has(heir) {
+						heirs[heir] = true
+					}
+				}
+				for _, heir := range got {
+					if moves && heir != c {
+						heirs[heir] = true
+					}
+				}
+				g.Heirs = sorted(heirs)
+				all[key][c] = g
+			}
+		}
+	}
+}
+
+// gets are the clusters that have it for the first time in this step, or may, or have
+// more of its replicas.
+func (b *Binding) gets(was *Binding) (got []string) {
+	for c, w := range b.Works {
+		last := was.Works[c]
+		if last == nil || last.Released == nil && w.Released != nil || b.divided() && b.Targets[c] > was.Targets[c] {
+			got = append(got, c)
+		}
+	}
+	return got
+}
+
+func (b *Binding) divided() bool {
+	return b.Own && text(b.policy.placement, "replicaScheduling", "replicaSchedulingType") == "Divided"
+}
+
+// level is decision 42 for replicas: who has fewer has them taken away after those who
+// got more in the same step.
+func (st *step) level() {
+	for key, b := range st.next.Bindings {
+		was := st.old.Bindings[key]
+		if was == nil || !b.divided() || b.Removed {
+			continue
+		}
+		got := b.gets(was)
+		for c, w := range b.Works {
+			last := was.Works[c]
+			if last == nil {
+				continue
+			}
+			after := map[string]bool{}
+			fewer := b.Targets[c] < was.Targets[c]
+			for _, other := range last.After {
+				after[other] = !fewer || len(got) > 0
+			}
+			for _, other := range got {
+				after[other] = after[other] || fewer
+			}
+			for other, yes := range after {
+				if !yes || other == c || b.Works[other] == nil {
+					delete(after, other)
+				}
+			}
+			w.After = sorted(after)
+		}
+	}
+}
+
+// used is the second half of decision 35: what a generator made under a hash that it
+// does not use any more goes after those who used it: they name another one by now, or
+// had it stay with them.
+func (st *step) used() {
+	for key, on := range st.next.Departed {
+		if st.now.templates[key] != nil {
+			continue
+		}
+		users := map[string]bool{}
+		if was := st.was.templates[key]; was != nil && st.remade(was) {
+			for user, t := range st.was.templates {
+				now := st.now.templates[user]
+				if now != nil && slices.Contains(t.references(), key) && !slices.Contains(now.references(), key) {
+					users[user] = true
+				}
+			}
+		}
+		if old := st.old.Bindings[key]; old != nil && st.next.Bindings[key] == nil && old.template != nil && hashed.MatchString(old.template.name) {
+			for user, b := range st.old.Bindings {
+				if b.needs(key) && st.now.templates[user] != nil {
+					users[user] = true
+				}
+			}
+		}
+		for c, g := range on {
+			if g.Since == st.commit && len(users) > 0 {
+				g.Users = sorted(users)
+				on[c] = g
+			}
+		}
+	}
+}
+
+// remade reports whether a generator makes a template under another hash from this
+// step on.
+func (st *step) remade(was *template) bool {
+	m := hashed.FindStringSubmatch(was.name)
+	for key, t := range st.now.templates {
+		n := hashed.FindStringSubmatch(t.name)
+		if m != nil && n != nil && m[1] == n[1] && st.was.templates[key] == nil && t.file == was.file && t.kind == was.kind && t.namespace == was.namespace {
+			return true
+		}
+	}
+	return false
 }
 
 // preserves reports whether what departs is preserved: as the brakes say that hold

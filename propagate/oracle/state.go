@@ -56,6 +56,8 @@ type Work struct {
 	Want, Released      *Content
 	Held, Blocked       bool
 	Preserve, Overwrite bool
+	// After are the clusters that got more replicas when this one was to have fewer.
+	After []string
 }
 
 // Content is what a cluster gets.
@@ -72,6 +74,14 @@ type Content struct {
 type Gone struct {
 	Preserve bool
 	Since    string
+	// Heirs are the clusters that got it when this one lost it: a copy stays here
+	// until theirs has arrived (decision 42).
+	Heirs []string
+	// Users are templates that ran with it under this generated name, and have to
+	// arrive without it first (decision 35).
+	Users []string
+	// Owners ran here with it, so it goes after them.
+	Owners   []string
 	released *Content
 }
 

@@ -62,7 +62,10 @@ func (r *Reader) Step(s *State, c Commit) *State {
 	if works > 2_000_000 { // what a step may cost is limited
 		return &refused
 	}
+	st.level()
 	st.depart()
+	st.inherit()
+	st.used()
 	if deletes, tooMuch := st.guard(); tooMuch {
 		allowed := false
 		for _, a := range c.Allows {

@@ -175,7 +175,7 @@ func (st *step) linger(needs map[string]map[string][]need) {
 			for _, n := range on {
 				if held := st.next.work(n.owner, c); held.stays() && held.Released != nil && slices.Contains(held.Released.requires, key) {
 					w := *last
-					w.Held, w.Blocked, w.Want = true, false, last.Released
+					w.Held, w.Blocked, w.Want, w.After = true, false, last.Released, nil
 					rest.Works[c] = &w
 				}
 			}
