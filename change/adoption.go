@@ -40,7 +40,7 @@ func (a *adoption) arrives(s *Session, after *fleet.Snapshot) error {
 	}
 
 	t, ok := after.Templates.Get(a.id.Key())
-	if ok && t.Origin.File == a.file {
+	if ok && t.Origin.File == a.file && after.Skips(a.id) == "" {
 		return nil
 	}
 	if _, read := after.Units.Get(a.file); read {

@@ -42,6 +42,7 @@ const (
 	FindingRefused          = "refused-everywhere"
 	FindingRenamed          = "fleet-renamed"
 	FindingLimitRaised      = "limit-raised"
+	FindingScopeAssumed     = "scope-assumed"
 	FindingPolicyRemoved    = "policy-removed"
 	FindingPolicyUnmatched  = "policy-unmatched"
 	FindingSelectsNothing   = "selector-matches-nothing"

@@ -3,7 +3,9 @@
 package fleet
 
 import (
+	"fmt"
 	"maps"
+	"path"
 	"reflect"
 	"slices"
 	"strconv"
@@ -76,9 +78,9 @@ func (settings) Validate(doc *fleetv1alpha1.FleetConfig, c *check) *Settings {
 		c.at("metadata.name", "the fleet's name %q must be fit for a label: %s", doc.Name, problem)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.FeatureGates)) {
-		path := "spec.featureGates." + name
+		at := "spec.featureGates." + name
 		if _, ok := known[name]; !ok {
-			c.at(path, "unknown feature gate %q; known: %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+			c.at(at, "unknown feature gate %q; known: %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		}
 	}
 
@@ -86,6 +88,13 @@ func (settings) Validate(doc *fleetv1alpha1.FleetConfig, c *check) *Settings {
 	if s.MaxDelete != nil {
 		if n, _, ok := numberOrPercent(s.MaxDelete); !ok || n < 0 {
 			c.at("spec.maxDelete", "spec.maxDelete is %q, must be a non-negative number or a percentage such as \"25%%\"", s.MaxDelete.String())
+		}
+	}
+
+	for i, glob := range s.SkippedNamespaces {
+		if _, err := path.Match(glob, ""); err != nil || glob == "" {
+			at := fmt.Sprintf("spec.skippedNamespaces[%d]", i)
+			c.at(at, "%s is %q, must be a pattern such as \"kube-*\"", at, glob)
 		}
 	}
 
@@ -106,6 +115,36 @@ func (s *Snapshot) Gate(name string) bool {
 		}
 	}
 	return Gates()[name]
+}
+
+// DefaultSkippedNamespaces are skipped where the settings name none.
+var DefaultSkippedNamespaces = []string{"kube-*"}
+
+// Skips returns the namespace of a template, or of a Namespace itself, if no policy
+// takes it (decision 55); "" if one may.
+func (s *Snapshot) Skips(id object.ID) string {
+	namespace := id.Namespace
+	if object.IsNamespace(id) {
+		namespace = id.Name
+	}
+	if namespace == "" {
+		return ""
+	}
+
+	for _, glob := range s.SkippedNamespaces() {
+		if skipped, _ := path.Match(glob, namespace); skipped {
+			return namespace
+		}
+	}
+	return ""
+}
+
+// SkippedNamespaces are the patterns in effect.
+func (s *Snapshot) SkippedNamespaces() []string {
+	if s.Settings == nil || s.Settings.Spec.SkippedNamespaces == nil {
+		return DefaultSkippedNamespaces
+	}
+	return s.Settings.Spec.SkippedNamespaces
 }
 
 // WithGates returns the snapshot as if fairlead.yaml set these gates, for the

@@ -73,6 +73,10 @@ type Template struct {
 
 	Demand Demand
 
+	// Assumed is set where the namespace is "default" only because nothing tells
+	// whether the kind is namespaced.
+	Assumed bool
+
 	// Immediate is what the template's own annotations hold and keep, nil for
 	// nothing; Holds are the notes about it.
 	Immediate *Immediate

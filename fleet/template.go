@@ -14,8 +14,9 @@ import (
 )
 
 // NewTemplate makes a template of a decoded document and takes ownership of it:
-// the caller must not use obj afterwards. An object of a namespaced kind
-// without a namespace is in "default" (fold rule 8).
+// the caller must not use obj afterwards. An object of a namespaced kind without a
+// namespace is in "default" (fold rule 8), and so is one of a kind of which nothing
+// tells the scope (decision 54).
 func NewTemplate(obj map[string]any, scope object.Scope, origin Origin, unit string) (*Template, []Problem) {
 	c := &check{origin: origin}
 	u := &unstructured.Unstructured{Object: obj}
@@ -36,12 +37,14 @@ func NewTemplate(obj map[string]any, scope object.Scope, origin Origin, unit str
 		return nil, c.problems
 	}
 
+	assumed := false
 	namespaced, known := scope(gv.Group, u.GetKind())
 	switch {
 	case known && !namespaced && u.GetNamespace() != "":
 		unstructured.RemoveNestedField(obj, "metadata", "namespace")
-	case known && namespaced && u.GetNamespace() == "":
+	case (namespaced || !known) && u.GetNamespace() == "":
 		u.SetNamespace(metav1.NamespaceDefault)
+		assumed = !known
 	}
 
 	id := object.ID{Group: gv.Group, Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName()}
@@ -57,6 +60,7 @@ func NewTemplate(obj map[string]any, scope object.Scope, origin Origin, unit str
 		Origin:     origin,
 		Unit:       unit,
 		Demand:     newDemand(id, obj),
+		Assumed:    assumed,
 	}
 
 	t.readImmediate(c, u.GetAnnotations())
@@ -82,7 +86,7 @@ func (templates) Origin(t *Template) Origin { return t.Origin }
 
 // Equal does not compare the objects: the digest covers them.
 func (templates) Equal(a, b *Template) bool {
-	return a == b || a.Digest == b.Digest && a.ID == b.ID && a.Origin == b.Origin && a.Unit == b.Unit
+	return a == b || a.Digest == b.Digest && a.ID == b.ID && a.Origin == b.Origin && a.Unit == b.Unit && a.Assumed == b.Assumed
 }
 
 // Same implements told.

@@ -39,7 +39,7 @@ type verdict struct {
 func (c claims) claim(old *Binding, t *fleet.Template) verdict {
 	held := old.claim()
 	v := verdict{touched: c.touched(t, held)}
-	if t.ClaimedByOthers() {
+	if t.ClaimedByOthers() || c.after.Skips(t.ID) != "" {
 		return v
 	}
 

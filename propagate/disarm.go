@@ -72,14 +72,14 @@ func (p *planner) losesTemplates(before, after *fleet.Policy) {
 	} else {
 		at = after.At("spec.resourceSelectors")
 	}
-	p.rule(code, fleet.SeverityCaution, before, at, "%s: no policy has %s any more; %s as they are, and later edits do not arrive", how, which, staying(copies))
+	p.rule(code, fleet.SeverityCaution, before, at, "%s: no policy has %s any more; %s, and later edits do not arrive", how, which, staying(copies))
 }
 
 func staying(copies int) string {
 	if copies == 1 {
-		return "1 copy stays"
+		return "1 copy stays as it is"
 	}
-	return fmt.Sprintf("%d copies stay", copies)
+	return fmt.Sprintf("%d copies stay as they are", copies)
 }
 
 // works are those of a binding that may be missing.

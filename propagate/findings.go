@@ -30,6 +30,10 @@ func (s *State) Findings() []fleet.Finding {
 		if t.Immediate != nil {
 			all = append(all, snapshot.UnknownHeld(t)...)
 		}
+		if t.Assumed {
+			all = append(all, fleet.Finding{Code: fleet.FindingScopeAssumed, Severity: fleet.SeverityNotice, Object: t.ID, Origin: t.Origin,
+				Message: fmt.Sprintf("%s is taken to be namespaced, in default: nothing says whether %s is; its CustomResourceDefinition in the fleet would", t.ID, t.GroupKind())})
+		}
 	}
 
 	for b := range s.Bindings.Values() {
@@ -67,6 +71,9 @@ func templateFinding(s *State, t *fleet.Template) *fleet.Finding {
 	case t.ClaimedByOthers() && (b == nil || !b.attached()):
 		f.Code, f.Severity = fleet.FindingNotPropagated, fleet.SeverityNotice
 		f.Message = fmt.Sprintf("%s is left to %s, as its label %s says", t.ID, t.Labels[fleet.LabelClaimedBy], fleet.LabelClaimedBy)
+	case (b == nil || b.Claim == nil) && s.snapshot().Skips(t.ID) != "":
+		f.Code, f.Severity = fleet.FindingNotPropagated, fleet.SeverityNotice
+		f.Message = fmt.Sprintf("%s is not propagated: namespace %s is local to each cluster (spec.skippedNamespaces)", t.ID, s.snapshot().Skips(t.ID))
 	case b == nil && waitsForOverrides(s, t):
 		f.Code = fleet.FindingWaits
 		f.Message = fmt.Sprintf("%s waits for the overrides that its policy depends on", t.ID)

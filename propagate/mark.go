@@ -30,11 +30,18 @@ func (st *step) mark() {
 	st.markRebalancers()
 }
 
-// markGates marks every template when a feature gate is toggled.
+// markGates marks every template when a feature gate is toggled, or other namespaces
+// are skipped.
 func (st *step) markGates() {
 	before, after := st.prev.snapshot(), st.next.snapshot()
 	if before.Settings == after.Settings {
 		return
+	}
+
+	if !slices.Equal(before.SkippedNamespaces(), after.SkippedNamespaces()) {
+		for key := range after.Templates.All() {
+			st.dirty[key] = true
+		}
 	}
 
 	for name := range fleet.Gates() {

@@ -23,7 +23,7 @@ var foreign = []string{
 	"imageOverrider", "annotationsOverrider", "argsOverrider", "fieldOverrider", "path: /metadata/name", "dependentOverrides", "suspendDispatching",
 	"kind: Job", "kind: Pod", "kind: Service", "volumes", "secretRef", "matchExpressions",
 	"ResourceInterpreterCustomization", "WorkloadRebalancer", "WorkloadAffinity", "workloadAffinity",
-	"propagationpolicy.karmada.io/name", "fairlead.dev/holds",
+	"propagationpolicy.karmada.io/name", "fairlead.dev/holds", "skippedNamespaces",
 }
 
 // The oracle agrees with every story that has words it knows, and all of the

@@ -152,7 +152,7 @@ func classifyTemplate(d *document, unit string) (*item, []fleet.Problem) {
 	meta := d.object["metadata"].(map[string]any)
 	namespace, _ := meta["namespace"].(string)
 	defines := definitionOf(d)
-	t, wrong := fleet.NewTemplate(d.object, object.BuiltinScope, d.origin, unit)
+	t, wrong := fleet.NewTemplate(d.object, object.DefaultScope, d.origin, unit)
 	if len(wrong) > 0 {
 		return nil, wrong
 	}
@@ -165,8 +165,9 @@ func classifyTemplate(d *document, unit string) (*item, []fleet.Problem) {
 	if f := lint(d, t); f != nil {
 		it.findings = append(it.findings, f)
 	}
-	if _, known := object.BuiltinScope(t.Group, t.Kind); !known {
-		it.open = &openScope{namespace: namespace}
+	if _, builtin := object.BuiltinScope(t.Group, t.Kind); !builtin {
+		namespaced, known := object.DefaultScope(t.Group, t.Kind)
+		it.open = &openScope{namespace, namespaced, known}
 	}
 
 	return it, nil
@@ -233,13 +234,9 @@ func reservedReason(id object.ID) string {
 		namespace = id.Name
 	}
 
-	switch {
-	case namespace == "karmada-system" || namespace == "karmada-cluster" || strings.HasPrefix(namespace, "karmada-es-"):
+	if namespace == "karmada-system" || namespace == "karmada-cluster" || strings.HasPrefix(namespace, "karmada-es-") {
 		return "namespace " + namespace + " is reserved for Karmada"
-	case strings.HasPrefix(namespace, "kube-"):
-		return "namespace " + namespace + " is local to each cluster"
 	}
-
 	return ""
 }
 

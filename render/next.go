@@ -303,7 +303,7 @@ func (n *next) rescope(b *Build) {
 		if s := b.scopes.At(schema.GroupKind{Group: group, Kind: kind}.String()); s != nil {
 			return s.namespaced > 0, true
 		}
-		return false, false
+		return object.DefaultScope(group, kind)
 	}
 
 	for kind := range moved {

@@ -203,6 +203,9 @@ func (p *apiMember) at(ctx context.Context, ref member.Ref) (string, error) {
 	if e.namespaced && ref.Namespace == "" {
 		return "", &member.Error{Reason: member.Invalid, Err: fmt.Errorf("%s needs a namespace", ref.Kind)}
 	}
+	if !e.namespaced && ref.Namespace != "" {
+		return "", &member.Error{Reason: member.Invalid, Err: fmt.Errorf("%s is cluster-scoped here, and in namespace %s in the fleet: its CustomResourceDefinition in the fleet would tell", ref.Kind, ref.Namespace)}
+	}
 	return e.path(ref.GroupVersion(), ref.Namespace, url.PathEscape(ref.Name)), nil
 }
 

@@ -209,7 +209,7 @@ func newTemplate(in object) *template {
 	o := copied(in).(object)
 	meta := o["metadata"].(object)
 	kind := text(o, "kind")
-	if (kind == "Deployment" || kind == "ConfigMap") && text(meta, "namespace") == "" {
+	if !slices.Contains([]string{"Namespace", "CustomResourceDefinition", "ClusterRole"}, kind) && text(meta, "namespace") == "" {
 		meta["namespace"] = "default"
 	}
 	if kind == "Deployment" && at(o, "spec")["replicas"] == nil {

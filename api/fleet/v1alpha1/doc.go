@@ -37,6 +37,10 @@ type FleetConfigSpec struct {
 	// confirmation: a number, or a percentage of the fleet's works. Default: 50 %
 	// of a fleet that has more than 20.
 	MaxDelete *intstr.IntOrString `json:"maxDelete,omitempty"`
+	// SkippedNamespaces are globs of namespaces whose templates no policy takes, nor
+	// the Namespace itself: what is in them is local to each cluster. Default:
+	// ["kube-*"]; an empty list skips none.
+	SkippedNamespaces []string `json:"skippedNamespaces,omitempty"`
 	// OnBroken is RefuseCommit (default) or FreezeUnit.
 	OnBroken OnBroken `json:"onBroken,omitempty"`
 }

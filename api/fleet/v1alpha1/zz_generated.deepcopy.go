@@ -45,6 +45,11 @@ func (in *FleetConfigSpec) DeepCopyInto(out *FleetConfigSpec) {
 		*out = new(intstr.IntOrString)
 		**out = **in
 	}
+	if in.SkippedNamespaces != nil {
+		in, out := &in.SkippedNamespaces, &out.SkippedNamespaces
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	return
 }
 
