@@ -93,7 +93,7 @@ func ownNamespace(kind, namespace string) string {
 func (policies) Validate(doc *policyv1alpha1.PropagationPolicy, c *check) *Policy {
 	p := &Policy{
 		Ref:    PolicyRef{doc.Namespace, doc.Name},
-		Labels: doc.Labels,
+		Labels: doc.Labels, Annotations: doc.Annotations,
 
 		Activate: doc.Annotations[AnnotationActivate],
 		Spec:     doc.Spec,

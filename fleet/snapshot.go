@@ -110,9 +110,9 @@ func (r PolicyRef) String() string {
 // Policy is a PropagationPolicy or ClusterPropagationPolicy, defaulted and
 // valid.
 type Policy struct {
-	Ref    PolicyRef
-	Labels map[string]string
-	Spec   policyv1alpha1.PropagationSpec
+	Ref                 PolicyRef
+	Labels, Annotations map[string]string
+	Spec                policyv1alpha1.PropagationSpec
 	// Activate is the annotation that forces the policy into effect.
 	Activate string
 	// Holds and Waves are for people and commands, and decide nothing.

@@ -53,7 +53,7 @@ last. A cluster that does not answer is reported on stderr.`,
   fairlead get pods -A -o wide`,
 		Args:      arguments(1, 2),
 		RunE:      func(cmd *cobra.Command, args []string) error { return f.get(cmd, args) },
-		ValidArgs: []string{"clusters", "policies", "templates", "bindings", "works", "objects"},
+		ValidArgs: []string{"clusters", "policies", "holds", "templates", "bindings", "works", "objects"},
 	}
 	f.bind(cmd.Flags())
 	f.members.bind(cmd.Flags())
@@ -70,6 +70,7 @@ last. A cluster that does not answer is reported on stderr.`,
 var nouns = map[string]func(*view) list{
 	"cluster": (*view).clusters, "clusters": (*view).clusters,
 	"policy": (*view).policies, "policies": (*view).policies,
+	"hold": (*view).holds, "holds": (*view).holds,
 	"template": (*view).templates, "templates": (*view).templates,
 	"binding": (*view).bindings, "bindings": (*view).bindings, "rb": (*view).bindings, "crb": (*view).bindings,
 	"work": (*view).works, "works": (*view).works, "wk": (*view).works,

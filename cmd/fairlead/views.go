@@ -9,9 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "github.com/fairlead/fairlead/api/cluster/v1alpha1"
+	fleetv1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
 	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
 	workv1alpha2 "github.com/fairlead/fairlead/api/work/v1alpha2"
 	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/look/report"
 	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/source"
@@ -54,14 +56,21 @@ func (v *view) clusters() list {
 	return found
 }
 
-// readiness is the status of a Cluster's condition Ready.
+// readiness is the status of a Cluster's condition Ready, and whether it is cordoned,
+// as kubectl says it of a node.
 func readiness(c *clusterv1alpha1.Cluster) string {
+	ready := string(metav1.ConditionUnknown)
 	for _, condition := range c.Status.Conditions {
 		if condition.Type == clusterv1alpha1.ConditionReady {
-			return string(condition.Status)
+			ready = string(condition.Status)
 		}
 	}
-	return string(metav1.ConditionUnknown)
+	for _, taint := range c.Spec.Taints {
+		if taint.Key == clusterv1alpha1.TaintUnschedulable {
+			return ready + ",SchedulingDisabled"
+		}
+	}
+	return ready
 }
 
 func (v *view) policies() list {
@@ -94,9 +103,23 @@ func (v *view) policies() list {
 func (*view) policy(p *fleet.Policy) any {
 	return &policyv1alpha1.PropagationPolicy{
 		TypeMeta:   metav1.TypeMeta{APIVersion: policyv1alpha1.GroupVersion.String(), Kind: p.Ref.Kind()},
-		ObjectMeta: metav1.ObjectMeta{Namespace: p.Ref.Namespace, Name: p.Ref.Name, Labels: p.Labels},
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.Ref.Namespace, Name: p.Ref.Name, Labels: p.Labels, Annotations: p.Annotations},
 		Spec:       p.Spec,
 	}
+}
+
+// holds lists what is held, and why.
+func (v *view) holds() list {
+	found := list{columns: columns("HOLDER", "CLUSTER", "BY", "REASON", "UNTIL", "TICKET", "WORKS", "WAITING", "+", "FILE")}
+	for _, h := range report.NewHolds(v.state) {
+		if !v.shows(h.Namespace, h.Name, nil) || h.Cluster != fleetv1alpha1.AllClusters && !v.showsCluster(h.Cluster) {
+			continue
+		}
+		by, _, _ := strings.Cut(h.Note.By, " <")
+		at := fleet.Origin{File: h.File, Line: h.Line}
+		found.items = append(found.items, item{&h, []any{h.Holder, h.Cluster, by, h.Note.Reason, h.Note.Until, h.Note.Ticket, h.Works, h.Waiting, at.String()}})
+	}
+	return found
 }
 
 // suspended reads "all", or the names of the suspended clusters.
