@@ -73,7 +73,7 @@ func (e Event) text() string {
 	case e.Act != nil:
 		return fmt.Sprintf("%s: %s %s: %s", e.Cluster, e.Act.Verb, e.Object, e.Note)
 	case e.Err != nil && e.Waiting > 0:
-		return fmt.Sprintf("%s (%s waiting)", e.Err, plural(e.Waiting, "object"))
+		return e.unreached()
 	case e.Err != nil:
 		return e.Err.Error()
 	case e.Cluster != "":
@@ -81,6 +81,18 @@ func (e Event) text() string {
 	}
 
 	return e.Note
+}
+
+// unreached says of a cluster that does not answer how much waits for it.
+func (e Event) unreached() string {
+	waits := "1 object waits"
+	if e.Waiting > 1 {
+		waits = fmt.Sprintf("%d objects wait", e.Waiting)
+	}
+	if failure := (*member.Error)(nil); errors.As(e.Err, &failure) && failure.Reason == member.Unreachable {
+		return fmt.Sprintf("%s does not answer: %v; %s", e.Cluster, failure.Err, waits)
+	}
+	return fmt.Sprintf("%v; %s", e.Err, waits)
 }
 
 // record returns the event for the record.

@@ -207,7 +207,7 @@ func TestRotatedCredentials(t *testing.T) {
 		return value(w.get("ap-1", configMaps, "default", "web"), "v") == "2" && value(w.get("eu-1", configMaps, "default", "web"), "v") == "2"
 	})
 	time.Sleep(time.Second)
-	if said := w.said(); strings.Count(said, "reach on us-1: injected (1 object waiting)") != 1 {
+	if said := w.said(); strings.Count(said, "reach on us-1: injected; 1 object waits") != 1 {
 		t.Errorf("it should be told once:\n%s", said)
 	}
 	token.Store("new")

@@ -197,7 +197,9 @@ func (l *Loop) acted(e dispatch.Event) {
 	}
 
 	l.isNew(outcomeKey(e.Cluster, e.ID), "")
-	l.isNew(outcomeKey(e.Cluster, object.ID{}), "")
+	if l.isNew(outcomeKey(e.Cluster, object.ID{}), "") {
+		l.tell(Event{Severity: Info, Cluster: e.Cluster, Note: "answers again"})
+	}
 	severity := Detail
 	if e.Note != "" {
 		severity = Info
