@@ -146,7 +146,7 @@ func TestNoMemberAnswers(t *testing.T) {
 	}
 	said := w.said()
 	for _, name := range names {
-		if n := strings.Count(said, "reach on "+name); n == 0 || n > 8 {
+		if n := strings.Count(said, name+" does not answer: "); n == 0 || n > 8 {
 			t.Errorf("%d lines about %s:\n%s", n, name, said)
 		}
 		w.members[name].up()

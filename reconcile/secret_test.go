@@ -131,7 +131,7 @@ func TestSecretsOfBranches(t *testing.T) {
 	w.repo.Commit("more", map[string]string{"plain.yaml": secret("plain", "immutable: false\n")})
 	for address, want := range map[string]string{
 		s.URL + "/nothing.git":          "publish on eu-1: ",
-		"http://127.0.0.1:1/deploy.git": "reach on eu-1: http://127.0.0.1:1/deploy.git: ",
+		"http://127.0.0.1:1/deploy.git": "eu-1 does not answer: http://127.0.0.1:1/deploy.git: ",
 	} {
 		if said, err := publish(address); !errors.Is(err, reconcile.ErrNotConverged) || !strings.Contains(said, want) {
 			t.Errorf("%s: %v: said\n%s", address, err, said)
