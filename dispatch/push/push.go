@@ -287,7 +287,7 @@ func (p *apiMember) apply(ctx context.Context, manifest map[string]any, opt memb
 	defer a.done()
 	o, err := decodeAs[appliedObject](p, ref, a)
 	if err != nil {
-		return member.Applied{}, false, err
+		return member.Applied{}, false, masked(err, manifest)
 	}
 	if o.Metadata.UID == "" || o.Kind == "" {
 		return member.Applied{}, false, notKubernetes(a.status)
