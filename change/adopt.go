@@ -5,12 +5,14 @@ package change
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path"
 	"strings"
 
 	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fairlead/fairlead/change/yamledit"
 	"github.com/fairlead/fairlead/fleet"
@@ -48,6 +50,24 @@ func (f *Adopt) Check() error {
 	}
 
 	return nil
+}
+
+// Take notes what a cluster answered about an object. Which object that is the question
+// says, and not the answer: who asked for a ConfigMap gets no template of a role binding.
+func (f *Adopt) Take(live map[string]any, kind schema.GroupVersionKind, namespace, name string) {
+	live = maps.Clone(live)
+	meta, _ := live["metadata"].(map[string]any)
+	meta = maps.Clone(meta)
+	if meta == nil {
+		meta = map[string]any{}
+	}
+	meta["name"], meta["namespace"] = name, namespace
+	if namespace == "" {
+		delete(meta, "namespace")
+	}
+	live["apiVersion"], live["kind"] = kind.ToAPIVersionAndKind()
+	live["metadata"] = meta
+	f.Live = live
 }
 
 // Adopted returns the template that the object already has, nil without one.

@@ -6,9 +6,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fairlead/fairlead/change"
 	"github.com/fairlead/fairlead/look/history"
@@ -223,5 +226,42 @@ func TestCheckRefusesOptions(t *testing.T) {
 		case !strings.Contains(err.Error(), c.want):
 			t.Errorf("%s: the message %q does not name %q", c.name, err, c.want)
 		}
+	}
+}
+
+// A17: what is adopted is what was asked for, whatever the cluster answers.
+func TestAdoptTakesTheQuestion(t *testing.T) {
+	asked := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	answer := func() map[string]any {
+		return map[string]any{
+			"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+			"metadata": map[string]any{"name": "../../admin", "namespace": "kube-system"},
+			"data":     map[string]any{"v": "1"},
+		}
+	}
+	s := open(t, sourcetest.Txtar(t, shop), change.Options{})
+	for _, test := range []struct{ namespace string }{{"default"}, {""}} {
+		adopt, given := &change.Adopt{Cluster: "eu-1"}, answer()
+		adopt.Take(given, asked, test.namespace, "web")
+		file, text, err := adopt.Document(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(file+string(text), "admin") || strings.Contains(file+string(text), "kube-system") || !strings.Contains(string(text), "kind: ConfigMap\n") || !strings.Contains(string(text), "name: web\n") {
+			t.Errorf("in %q: %s has\n%s", test.namespace, file, text)
+		}
+		if strings.Contains(string(text), "namespace:") != (test.namespace != "") {
+			t.Errorf("in %q:\n%s", test.namespace, text)
+		}
+		if !reflect.DeepEqual(given, answer()) {
+			t.Error("the answer was edited")
+		}
+	}
+
+	// A Secret is one by the question as well.
+	adopt := &change.Adopt{Cluster: "eu-1"}
+	adopt.Take(answer(), schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, "default", "web")
+	if _, _, err := adopt.Document(s); err == nil || !strings.Contains(err.Error(), "--include-secrets") {
+		t.Errorf("a Secret: %v", err)
 	}
 }

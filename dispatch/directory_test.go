@@ -179,3 +179,48 @@ func TestDirectoryReplicas(t *testing.T) {
 		}
 	}
 }
+
+// A15, decision 50: what is published may be a Secret: nobody else reads it, whatever
+// the umask. What a kill left half-written is removed before the first file is written,
+// and nothing else is.
+func TestDirectoryIsClosed(t *testing.T) {
+	before := syscall.Umask(0)
+	defer syscall.Umask(before)
+	dir := filepath.Join(t.TempDir(), "out", "eu-1[*]")
+	if err := os.MkdirAll(filepath.Join(dir, "default"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	theirs := filepath.Join(dir, "default", "new-1")
+	for _, path := range []string{theirs, filepath.Join(dir, ".new-17"), filepath.Join(dir, "default", ".new-18")} {
+		if err := os.WriteFile(path, []byte("data: {half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := pull.Directory(dir)
+	secret := dispatchtest.Object("{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: shop}, stringData: {k: v}}")
+	write := func() {
+		t.Helper()
+		for _, o := range []map[string]any{configMap("a", "red"), secret} {
+			if _, err := m.Apply(t.Context(), o, member.ApplyOptions{Force: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	write()
+	if got, want := files(t, dir), []string{"_cluster/namespace_shop.yaml", "default/configmap_a.yaml", "default/new-1", "shop/secret_s.yaml"}; !slices.Equal(got, want) {
+		t.Errorf("files %q, want %q", got, want)
+	}
+	if err := os.Chmod(filepath.Join(dir, "shop", "secret_s.yaml"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	write() // it is as it should be, and others may read it
+	for path, want := range map[string]fs.FileMode{"shop": 0o700, "_cluster": 0o700, "shop/secret_s.yaml": 0o600, "default/configmap_a.yaml": 0o600} {
+		info, err := os.Stat(filepath.Join(dir, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Mode().Perm(); got != want {
+			t.Errorf("%s is %o, want %o", path, got, want)
+		}
+	}
+}

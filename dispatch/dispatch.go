@@ -164,13 +164,10 @@ type Dispatcher struct {
 	ended  atomic.Bool
 	turns  sync.Once // it was told that watches take turns
 
-	mu      sync.Mutex
-	changed *sync.Cond // busy, or the writer's state
-	workers map[string]*worker
-	// identities are the names that clusters go by, expected the clusters that
-	// names should stand for.
-	identities map[types.UID]string
-	expected   map[string]types.UID
+	mu         sync.Mutex
+	changed    *sync.Cond // busy, or the writer's state
+	workers    map[string]*worker
+	identities identities
 	busy       int // workers with work that waiting may mend
 }
 
@@ -186,7 +183,7 @@ func New(inventory Inventory, opt Options) *Dispatcher {
 		opt.Relist = 10 * time.Minute
 	}
 	opt.Backoff = opt.Backoff.withDefaults()
-	d := &Dispatcher{inventory: inventory, opt: opt, workers: map[string]*worker{}}
+	d := &Dispatcher{inventory: inventory, opt: opt, workers: map[string]*worker{}, identities: newIdentities()}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	d.changed = sync.NewCond(&d.mu)
 	d.writer.d = d
@@ -209,6 +206,8 @@ func (d *Dispatcher) SetMember(cluster string, m member.Member) {
 	}
 	if m == nil {
 		delete(d.workers, cluster)
+		d.identities.forget(cluster)
+		d.changed.Broadcast()
 	}
 	d.mu.Unlock()
 	w.setMember(m)
@@ -245,6 +244,7 @@ func (d *Dispatcher) Sync(fleet Fleet, changed map[string][]object.ID, opt SyncO
 			return fmt.Errorf("intents: %w", err)
 		}
 	}
+	d.expectAnswers(workers, fleet)
 	side(len(workers), func(i int) { workers[i].sync(fleet, keys[i], entries[i], opt) })
 	d.wake(d.waits.takeAll())
 	return nil

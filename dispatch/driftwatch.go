@@ -204,7 +204,7 @@ func (d *driftWatch) observe(e member.WatchEvent, all *relist) {
 		all.done, all.seen = true, nil
 		return
 	}
-	if !all.done {
+	if !all.done && d.concerns(e.ID) {
 		all.seen[e.ID] = true
 	}
 	if j := w.queue.jobs[e.ID]; j != nil && !j.waits {
@@ -216,6 +216,14 @@ func (d *driftWatch) observe(e member.WatchEvent, all *relist) {
 		return
 	}
 	d.judge(e)
+}
+
+// concerns reports whether we have to do with an object. A member may tell of any
+// number of others, and what it tells of those is not kept. What is to be made is
+// on record before it is. The lock is held.
+func (d *driftWatch) concerns(id object.ID) bool {
+	_, known := d.w.holdings.entries[id]
+	return known || d.w.queue.jobs[id] != nil
 }
 
 // setBack finds what is not what was acknowledged, though nobody took a field

@@ -46,8 +46,12 @@ func (i *identity) unknown() bool {
 // verify asks who the member is, and trips the breaker where it is not who it
 // should be.
 func (i *identity) verify(m member.Member, generation int) {
-	uid, err := i.ask(m)
 	w := i.w
+	defer w.d.answered(w.cluster)
+	uid, err := i.ask(m)
+	if err == nil && uid != "" {
+		w.d.awaitNames(w.cluster)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.inFlight--
@@ -89,7 +93,7 @@ func (i *identity) recognize(uid types.UID) error {
 
 	w := i.w
 	recorded := w.holdings.entries[IdentityID].UID
-	expected, other := w.d.claim(w.cluster, uid, recorded == uid)
+	expected, other := w.d.claim(w.cluster, uid, recorded)
 	switch {
 	case expected != "" && expected != uid:
 		return &member.Error{Reason: member.Replaced, Err: fmt.Errorf("it is the cluster %s, and spec.id of its Cluster document says %s: nothing is sent to it", uid, expected)}
@@ -135,34 +139,4 @@ func (i *identity) confirm(m member.Member) error {
 	}
 	i.verified = time.Now()
 	return nil
-}
-
-// Expect says which cluster a name stands for, by the UID of its kube-system;
-// "" is whichever it stood for first. It acts when the member is next met.
-func (d *Dispatcher) Expect(cluster string, uid types.UID) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.expected == nil {
-		d.expected = map[string]types.UID{}
-	}
-	d.expected[cluster] = uid
-}
-
-// claim notes that a name stands for a cluster. It returns which one it should
-// stand for, and the other name that stands for it already. A name that did so
-// in an earlier process comes before one that did not.
-func (d *Dispatcher) claim(cluster string, uid types.UID, before bool) (expected types.UID, other string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.identities == nil {
-		d.identities = map[types.UID]string{}
-	}
-	other = d.identities[uid]
-	if _, stays := d.workers[other]; other == "" || !stays || before {
-		d.identities[uid] = cluster
-	}
-	if other == cluster || d.workers[other] == nil {
-		other = ""
-	}
-	return d.expected[cluster], other
 }

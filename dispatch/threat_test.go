@@ -4,6 +4,7 @@ package dispatch_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -198,6 +199,42 @@ func TestRefusalOfASecretIsMasked(t *testing.T) {
 		_, err := m.Apply(context.Background(), secret, member.ApplyOptions{})
 		if err == nil || strings.Contains(err.Error(), canary) {
 			t.Errorf("%d reads %v", code, err)
+		}
+	}
+}
+
+// A17: a webhook that refuses an object may quote its environment or its data; we do
+// not. The rest of what it says is told.
+func TestRefusalQuotesNoValue(t *testing.T) {
+	const canary = "canary-2391 \"x\""
+	honest := leads(t, start(t, "eu-1"))
+	m := through(t, to(roundTrip(func(r *http.Request) (*http.Response, error) {
+		if r.Method != http.MethodPatch {
+			return honest.RoundTrip(r)
+		}
+		sent, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		status, err := json.Marshal(map[string]any{
+			"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": http.StatusForbidden,
+			"message": "admission webhook denied: k7s is no k7 and no " + canary + ": " + string(sent),
+		})
+		return answer(r, http.StatusForbidden, string(status)), err
+	})))
+	for name, text := range map[string]string{
+		"env":            `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: default}, spec: {template: {spec: {containers: [{name: web, env: [{name: A, value: "canary-2391 \"x\""}, {name: B, value: k7}]}]}}}}`,
+		"init env":       `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: default}, spec: {template: {spec: {initContainers: [{name: web, env: [{name: A, value: "canary-2391 \"x\""}, {name: B, value: k7}]}]}}}}`,
+		"data":           `{apiVersion: v1, kind: ConfigMap, metadata: {name: web, namespace: default}, data: {a: "canary-2391 \"x\"", b: k7}}`,
+		"lines":          `{apiVersion: v1, kind: ConfigMap, metadata: {name: web, namespace: default}, data: {a: "canary-2391 \"x\"\nk7\n"}}`,
+		"a cron job env": `{apiVersion: batch/v1, kind: CronJob, metadata: {name: web, namespace: default}, spec: {jobTemplate: {spec: {template: {spec: {containers: [{name: web, env: [{name: A, value: "canary-2391 \"x\""}, {name: B, value: k7}]}]}}}}}}`,
+	} {
+		_, err := m.Apply(context.Background(), dispatchtest.Object(text), member.ApplyOptions{})
+		if err == nil || strings.Contains(err.Error(), "canary") || strings.Contains(err.Error(), "2391") || strings.Contains(err.Error(), "\"k7\"") {
+			t.Errorf("%s reads %v", name, err)
+		}
+		if !strings.Contains(fmt.Sprint(err), "admission webhook denied: k7s is no *** and no ***: ") {
+			t.Errorf("%s lost what the webhook says: %v", name, err)
 		}
 	}
 }

@@ -111,6 +111,7 @@ func (w *worker) load() error {
 	w.publisher.takePosition(entries)
 	w.holdings, w.loaded = newHoldings(entries), true
 	w.contacted = w.holdings.any()
+	w.d.remember(w.cluster, w.holdings.entries[IdentityID].UID)
 	return nil
 }
 

@@ -17,6 +17,9 @@ const (
 	AnnotationRevision = "fairlead.dev/revision"
 	// AnnotationDigest is the digest of its content.
 	AnnotationDigest = "fairlead.dev/digest"
+	// AnnotationKept are the annotations on a published file by which we keep its object
+	// from being pruned, where its template did not ask for them.
+	AnnotationKept = "fairlead.dev/kept"
 )
 
 // IsBookkeeping reports whether a label or annotation belongs to Karmada or to

@@ -10,10 +10,13 @@ import (
 
 // Protection returns the label or annotation by which another tool, or its
 // user, protects an object from deletion; "" without one.
+//
+// What we set ourselves protects from nothing.
 func Protection(annotations, labels map[string]string) string {
+	own := strings.Split(annotations[AnnotationKept], ",")
 	for _, marks := range []map[string]string{annotations, labels} {
 		for _, key := range slices.Sorted(maps.Keys(marks)) {
-			if protects(key, marks[key]) {
+			if protects(key, marks[key]) && !slices.Contains(own, key) {
 				return key
 			}
 		}
@@ -48,8 +51,24 @@ const (
 	FluxApply = "kustomize.toolkit.fluxcd.io/ssa"
 )
 
-// KeptDigest is of a content that bears the marks of KeepFromPruning.
-func KeptDigest(d Digest) Digest { return DigestOf([]byte("preserved\n" + d.String())) }
+// KeptDigest is of a content that bears the marks of KeepOurs.
+func KeptDigest(d Digest) Digest { return DigestOf([]byte("kept\n" + d.String())) }
+
+// KeepOurs adds what KeepFromPruning adds to an object that is ours, and which of it
+// its template did not ask for.
+func KeepOurs(annotations map[string]any) {
+	var own []string
+	for _, key := range []string{argoOptions, fluxPrune} {
+		if said, _ := annotations[key].(string); !protects(key, said) {
+			own = append(own, key)
+		}
+	}
+
+	KeepFromPruning(annotations)
+	if len(own) > 0 {
+		annotations[AnnotationKept] = strings.Join(own, ",")
+	}
+}
 
 // KeepFromPruning adds the annotations that keep Flux and Argo CD from pruning
 // the object when its file is removed.

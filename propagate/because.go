@@ -72,6 +72,14 @@ func (w *why) suspended(b *Binding, cluster string) Because {
 	return Because{"suspension", w.policy(b).At("spec.suspension")}
 }
 
+// keeps points at what has a work preserved from here on, or no longer.
+func (w *why) keeps(before, after *Binding, is *Work) Because {
+	if after.Own.Keeps() || before != nil && before.Own.Keeps() && !is.Preserve {
+		return Because{"preserve", origin(after, w.head)}
+	}
+	return Because{"preserve", w.policy(after).At("spec.preserveResourcesOnDeletion")}
+}
+
 // preserved points at what leaves a copy running: the template's own annotation, or
 // the policy.
 func (w *why) preserved(b *Binding) Because {

@@ -128,6 +128,9 @@ func (p *planner) stays(before, after *Binding, was, is *Work) {
 	case is.Held:
 		c.Disposition = Held
 		c.Because = append(c.Because, p.why.suspended(after, is.Cluster))
+	case c.Action == ActionNone && p.remarked(was, is):
+		c.Action = ActionUpdate
+		c.Because = append(c.Because, p.why.keeps(before, after, is))
 	case c.Action == ActionNone:
 		return
 	case was != nil && was.Held && before.evicts(is.Cluster):
@@ -150,6 +153,12 @@ func (p *planner) stays(before, after *Binding, was, is *Work) {
 	c.Replicas = replicaChange(after, runs, is.Released, is.Want)
 	c.DependsOn = after.dependsOn()
 	p.cells = append(p.cells, c)
+}
+
+// remarked reports whether the file of a work is published again for nothing but the
+// marks that keep its object from being pruned.
+func (p *planner) remarked(was, is *Work) bool {
+	return was != nil && was.Released != nil && !was.Held && was.Blocked == "" && was.Preserve != is.Preserve && p.head.Pulls(is.Cluster)
 }
 
 // action is what brings a cluster from one content to the other. Works share contents, so it

@@ -187,7 +187,7 @@ func keptFromPruning(want dispatch.Desire) dispatch.Desire {
 			return nil, err
 		}
 		annotations := m["metadata"].(map[string]any)["annotations"].(map[string]any)
-		object.KeepFromPruning(annotations)
+		object.KeepOurs(annotations)
 		annotations[object.AnnotationDigest] = want.Digest.String()
 		return m, nil
 	}

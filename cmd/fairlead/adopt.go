@@ -73,7 +73,7 @@ func (f *adoptFlags) adopt(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if f.Live, err = f.read(cmd.Context(), s); err != nil {
+	if err := f.read(cmd.Context(), s); err != nil {
 		return err
 	}
 
@@ -99,20 +99,20 @@ func (f *adoptFlags) adopt(cmd *cobra.Command, args []string) error {
 }
 
 // read reads the named object from its cluster.
-func (f *adoptFlags) read(ctx context.Context, s *change.Session) (map[string]any, error) {
+func (f *adoptFlags) read(ctx context.Context, s *change.Session) error {
 	on, ok := s.Cluster(f.Cluster)
 	if !ok {
-		return nil, fmt.Errorf("-c: the fleet has no cluster %q", f.Cluster)
+		return fmt.Errorf("-c: the fleet has no cluster %q", f.Cluster)
 	}
 	ask, err := f.members.open()
 	if err != nil {
-		return nil, err
+		return err
 	}
 
 	failed := func(err error) error { return fmt.Errorf("%s: %s", f.Cluster, status.Cause(err)) }
 	r, err := ask.Reader(on)
 	if err != nil {
-		return nil, failed(err)
+		return failed(err)
 	}
 
 	ctx, cancel := push.Within(ctx, f.members.timeout)
@@ -123,7 +123,7 @@ func (f *adoptFlags) read(ctx context.Context, s *change.Session) (map[string]an
 	}
 	res, err := r.Find(ctx, word)
 	if err != nil {
-		return nil, failed(err)
+		return failed(err)
 	}
 
 	ref := member.Ref{GroupVersionKind: res.GroupVersionKind, Name: f.Asked.Name}
@@ -135,10 +135,11 @@ func (f *adoptFlags) read(ctx context.Context, s *change.Session) (map[string]an
 	live, err := r.Read(ctx, ref)
 	switch {
 	case err != nil:
-		return nil, failed(err)
+		return failed(err)
 	case live == nil:
-		return nil, fmt.Errorf("%s %q not found%s on %s", res, f.Asked.Name, where, f.Cluster)
+		return fmt.Errorf("%s %q not found%s on %s", res, f.Asked.Name, where, f.Cluster)
 	}
 
-	return live, nil
+	f.Take(live, ref.GroupVersionKind, ref.Namespace, ref.Name)
+	return nil
 }

@@ -37,6 +37,9 @@ func RunFiles(t *testing.T, open func(t *testing.T) Files) {
 	}{
 		{"create, update, nothing", filesCreateUpdateNothing},
 		{"every name has a file of its own", filesNames},
+		{"kinds that differ in case have files of their own", filesOfKindsAlike},            // A15
+		{"marks of ours turn no delete into a release", filesKeptByUs},                      // A13
+		{"marks of ours beside those of a template do not hide them", filesKeptByUsAndThem}, // A13
 		{"a foreign file is reported", filesForeign},
 		{"overwrite adopts", filesOverwrite},
 		{"a release leaves the file, without our marks and with those that keep the object", filesRelease},
@@ -192,6 +195,68 @@ func filesNames(w *filesWorld) {
 	w.must(apply(Object("{apiVersion: v1, kind: ConfigMap, metadata: {name: "+long+"1, namespace: shop}}")),
 		apply(Object("{apiVersion: v1, kind: ConfigMap, metadata: {name: "+long+"2, namespace: shop}}")))
 	w.wrote(before, 0)
+}
+
+func filesOfKindsAlike(w *filesWorld) {
+	one := Object("{apiVersion: example.com/v1, kind: Foo, metadata: {name: a, namespace: shop}, spec: {v: one}}")
+	two := Object("{apiVersion: example.com/v1, kind: FOO, metadata: {name: a, namespace: shop}, spec: {v: two}}")
+	w.must(apply(one), apply(two))
+	got := w.Read()
+	texts := ""
+	for _, path := range slices.Sorted(maps.Keys(got)) {
+		texts += got[path]
+	}
+	if len(got) != 3 || !strings.Contains(texts, "kind: Foo\n") || !strings.Contains(texts, "kind: FOO\n") {
+		w.t.Fatalf("files %q", got)
+	}
+
+	before := w.Writes()
+	w.inventory = &Inventory{}
+	w.restart()
+	w.must(apply(one), apply(two))
+	w.wrote(before, 0)
+	w.must(remove(one), apply(two))
+	if got = w.Read(); len(got) != 2 {
+		w.t.Errorf("files %q", got)
+	}
+	for path, text := range got {
+		if path != homeFile && !strings.Contains(text, "kind: FOO\n") {
+			w.t.Errorf("%s is %s", path, text)
+		}
+	}
+	w.must(apply(one), apply(two))
+	w.must(remove(one), remove(two))
+	w.names(homeFile)
+}
+
+// kept is an object with the marks of one that is preserved.
+func kept(o map[string]any) map[string]any {
+	object.KeepOurs(object.Section(object.Section(o, "metadata"), "annotations"))
+	return o
+}
+
+// What we set ourselves is nobody's wish to keep the object: that the copy is not
+// preserved any more and that it is not wanted any more may come at once.
+func filesKeptByUs(w *filesWorld) {
+	w.must(apply(kept(note("a", "red"))))
+	w.has(noteFile, "kustomize.toolkit.fluxcd.io/prune: disabled")
+	w.must(remove(note("a", "red")))
+	w.names(homeFile)
+
+	w.must(apply(kept(note("a", "red"))))
+	w.must(apply(note("a", "red")))
+	w.must(remove(note("a", "red")))
+	w.names(homeFile)
+}
+
+func filesKeptByUsAndThem(w *filesWorld) {
+	o := Object("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, annotations: {kustomize.toolkit.fluxcd.io/prune: disabled}}}")
+	w.must(apply(kept(o)))
+	w.must(remove(o))
+	w.names(homeFile, noteFile)
+	if strings.Contains(w.Read()[noteFile], "fairlead.dev") {
+		w.t.Error("our marks are still there")
+	}
 }
 
 func filesForeign(w *filesWorld) {

@@ -165,6 +165,21 @@ func (b *branch) committed(file string) (string, error) {
 	return h, nil
 }
 
+// at reads the file of an object, and says where it is or would be.
+func (b *branch) at(ref member.Ref) (file string, o map[string]any, hash string, err error) {
+	file = fileApart(ref)
+	o, hash, err = b.read(file)
+	if err != nil || hash != "" {
+		return file, o, hash, err
+	}
+	plain := fileOf(ref)
+	o, hash, err = b.read(plain)
+	if isAnotherKind(o, ref) {
+		return file, nil, "", err
+	}
+	return plain, o, hash, err
+}
+
 // read returns an object and the hash of its file; nil for a file that holds
 // none, "" when there is no file.
 func (b *branch) read(file string) (o map[string]any, hash string, err error) {
@@ -219,7 +234,7 @@ func (b *branch) list(ctx context.Context, kind member.Ref) ([]member.Found, err
 		if err != nil {
 			return nil, err
 		}
-		if o == nil || fileOf(member.RefOf(o)) != file {
+		if o == nil || member.RefOf(o).Kind != kind.Kind || !isFileOf(member.RefOf(o), file) {
 			continue
 		}
 		f := foundIn(o)
@@ -236,7 +251,7 @@ func (b *branch) Get(ctx context.Context, ref member.Ref) (*member.Found, error)
 	if err := b.load(ctx); err != nil {
 		return nil, err
 	}
-	o, hash, err := b.read(fileOf(ref))
+	_, o, hash, err := b.at(ref)
 	if err != nil || hash == "" {
 		return nil, err
 	}
@@ -255,7 +270,10 @@ func (b *branch) Holds(ctx context.Context, ref member.Ref) (types.UID, error) {
 	if err := b.load(ctx); err != nil {
 		return "", err
 	}
-	h, err := b.hash(fileOf(ref))
+	h, err := b.hash(fileApart(ref))
+	if err == nil && h == "" {
+		h, err = b.hash(fileOf(ref))
+	}
 	return types.UID(h), err
 }
 
@@ -269,7 +287,7 @@ func (b *branch) Published(ctx context.Context, ref member.Ref) (int64, bool, er
 	if err := b.load(ctx); err != nil {
 		return 0, false, err
 	}
-	o, _, err := b.read(fileOf(ref))
+	_, o, _, err := b.at(ref)
 	n, ok := replicasIn(o)
 	return n, ok, err
 }
@@ -287,8 +305,7 @@ func (b *branch) Apply(ctx context.Context, manifest map[string]any, opt member.
 		return member.Applied{}, err
 	}
 	ref := member.RefOf(manifest)
-	file := fileOf(ref)
-	o, was, err := b.read(file)
+	file, o, was, err := b.at(ref)
 	switch {
 	case err != nil:
 		return member.Applied{}, err
@@ -423,7 +440,7 @@ func (b *branch) leave(ctx context.Context, ref member.Ref, uid types.UID, of ob
 	if err := b.load(ctx); err != nil {
 		return err
 	}
-	o, hash, err := b.read(fileOf(ref))
+	file, o, hash, err := b.at(ref)
 	if err != nil || hash == "" {
 		return err
 	}
@@ -431,14 +448,14 @@ func (b *branch) leave(ctx context.Context, ref member.Ref, uid types.UID, of ob
 	case uid != "" && hash != string(uid), uid == "" && (o == nil || !foundIn(o).Ours(of)):
 		return nil
 	case o == nil:
-		return &member.Error{Reason: member.Invalid, Err: fmt.Errorf("%s in %s is no longer a single object: fix it or remove it", fileOf(ref), b)}
+		return &member.Error{Reason: member.Invalid, Err: fmt.Errorf("%s in %s is no longer a single object: fix it or remove it", file, b)}
 	case foundIn(o).Whose(of, uid != "") != object.Ours:
 		b.theirs = append(b.theirs, fmt.Sprintf("%s stays in %s: %s", ref.ID(), b, notOurs(foundIn(o).Labels)))
 		return nil
 	}
 	raw, err := become(o)
 	if err == nil {
-		b.edit(fileOf(ref), raw)
+		b.edit(file, raw)
 	}
 	return err
 }

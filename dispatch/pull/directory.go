@@ -9,8 +9,10 @@ import (
 	"io/fs"
 	"iter"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,15 +24,55 @@ import (
 // Directory is a member as a directory of YAML files, one per object, that the
 // member's own tools apply (see fileOf). What is released keeps its file, with
 // the marks by which those tools leave the object alone.
-func Directory(dir string) member.Member { return &directory{dir} }
+func Directory(dir string) member.Member { return &directory{root: dir} }
 
-type directory struct{ root string }
+type directory struct {
+	root string
+	// writing goes on in one place at a time: where a file belongs depends on the others.
+	writing sync.Mutex
+	swept   sync.Once
+}
 
 // CreatesNamespaces: the file of a namespace goes along.
 func (*directory) CreatesNamespaces() {}
 
-func (d *directory) path(ref member.Ref) string {
-	return filepath.Join(d.root, filepath.FromSlash(fileOf(ref)))
+// at reads the file of an object, and says where it is or would be.
+func (d *directory) at(ref member.Ref) (path string, o map[string]any, there bool, err error) {
+	path = d.in(fileApart(ref))
+	o, there, err = d.read(path)
+	if err != nil || there {
+		return path, o, there, err
+	}
+	plain := d.in(fileOf(ref))
+	o, there, err = d.read(plain)
+	if isAnotherKind(o, ref) {
+		return path, nil, false, err
+	}
+	return plain, o, there, err
+}
+
+// in is a path in the directory.
+func (d *directory) in(file string) string { return filepath.Join(d.root, filepath.FromSlash(file)) }
+
+// sweep removes what a process that was killed left half-written, before the first
+// file is written.
+func (d *directory) sweep() {
+	d.swept.Do(func() {
+		for _, pattern := range []string{leftover, filepath.Join("*", leftover)} {
+			found, _ := filepath.Glob(filepath.Join(escaped(d.root), pattern))
+			for _, path := range found {
+				_ = os.Remove(path) // it does no harm where it stays
+			}
+		}
+	})
+}
+
+// leftover matches the files that replace writes first.
+const leftover = ".new-*"
+
+// escaped is a path as a pattern that matches nothing else.
+func escaped(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
 func (d *directory) uid(path string) types.UID {
@@ -57,7 +99,7 @@ func (d *directory) read(path string) (o map[string]any, there bool, err error) 
 func (d *directory) List(_ context.Context, gvk schema.GroupVersionKind, namespace string) iter.Seq2[member.Found, error] {
 	return func(yield func(member.Found, error) bool) {
 		ref := member.Ref{GroupVersionKind: gvk, Namespace: namespace}
-		folder, prefix := filepath.Dir(d.path(ref)), filesOf(ref)
+		folder, prefix := filepath.Join(d.root, filepath.FromSlash(path.Dir(fileIn(ref, "")))), filesOf(ref)
 		entries, err := os.ReadDir(folder)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			yield(member.Found{}, &member.Error{Reason: member.Unavailable, Err: err})
@@ -73,7 +115,7 @@ func (d *directory) List(_ context.Context, gvk schema.GroupVersionKind, namespa
 				yield(member.Found{}, err)
 				return
 			}
-			if o == nil || fileOf(member.RefOf(o)) != fileIn(ref, entry.Name()) {
+			if o == nil || member.RefOf(o).Kind != ref.Kind || !isFileOf(member.RefOf(o), fileIn(ref, entry.Name())) {
 				continue
 			}
 			f := foundIn(o)
@@ -87,17 +129,20 @@ func (d *directory) List(_ context.Context, gvk schema.GroupVersionKind, namespa
 
 // Get finds what cannot be read as something that is not ours.
 func (d *directory) Get(_ context.Context, ref member.Ref) (*member.Found, error) {
-	path := d.path(ref)
-	o, there, err := d.read(path)
+	path, o, there, err := d.at(ref)
 	if !there || err != nil {
 		return nil, err
 	}
+	return d.found(ref, path, o), nil
+}
+
+func (d *directory) found(ref member.Ref, path string, o map[string]any) *member.Found {
 	f := &member.Found{}
 	if o != nil {
 		f = foundIn(o)
 	}
 	f.ID, f.UID = ref.ID(), d.uid(path)
-	return f, nil
+	return f
 }
 
 // Replicas knows none: what an autoscaler does is not written here.
@@ -105,19 +150,25 @@ func (d *directory) Replicas(context.Context, member.Ref) (int64, bool, error) {
 
 // Published reads spec.replicas of an object's file.
 func (d *directory) Published(_ context.Context, ref member.Ref) (int64, bool, error) {
-	o, _, err := d.read(d.path(ref))
+	_, o, _, err := d.at(ref)
 	n, ok := replicasIn(o)
 	return n, ok, err
 }
 
 // Apply writes the file, all of it or nothing, after that of its namespace where
 // there is none.
-func (d *directory) Apply(ctx context.Context, manifest map[string]any, opt member.ApplyOptions) (member.Applied, error) {
+func (d *directory) Apply(_ context.Context, manifest map[string]any, opt member.ApplyOptions) (member.Applied, error) {
+	d.writing.Lock()
+	defer d.writing.Unlock()
+	d.sweep()
 	ref := member.RefOf(manifest)
-	path := d.path(ref)
-	was, err := d.Get(ctx, ref)
+	path, o, there, err := d.at(ref)
 	if err != nil {
 		return member.Applied{}, err
+	}
+	var was *member.Found
+	if there {
+		was = d.found(ref, path, o)
 	}
 	if was == nil && opt.UID != "" {
 		return member.Applied{}, &member.Error{Reason: member.Gone, Err: errors.New("the file is gone")}
@@ -145,14 +196,14 @@ func (d *directory) ensureNamespace(namespace string, opt member.ApplyOptions) e
 	if !ok {
 		return nil
 	}
-	_, err := os.Stat(d.path(ref))
+	_, err := os.Stat(d.in(fileOf(ref)))
 	switch {
 	case err == nil:
 		return nil
 	case !errors.Is(err, fs.ErrNotExist):
 		return &member.Error{Reason: member.Unavailable, Err: err}
 	}
-	return d.write(d.path(ref), namespaceFile(namespace, opt))
+	return d.write(d.in(fileOf(ref)), namespaceFile(namespace, opt))
 }
 
 func (d *directory) write(path string, manifest map[string]any) error {
@@ -166,7 +217,7 @@ func (d *directory) write(path string, manifest map[string]any) error {
 // put leaves a file alone that is so already.
 func put(path string, raw []byte) error {
 	if is, err := os.ReadFile(path); err == nil && bytes.Equal(is, raw) {
-		return nil
+		return closed(path)
 	}
 	if err := replace(path, raw); err != nil {
 		return &member.Error{Reason: member.Unavailable, Err: err}
@@ -174,19 +225,48 @@ func put(path string, raw []byte) error {
 	return nil
 }
 
-// replace puts a file in place of another at once.
-func replace(path string, raw []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+// What is published may be a Secret, so nobody else reads it, whatever the umask.
+const (
+	ofFiles   = 0o600
+	ofFolders = 0o700
+)
+
+// closed has a file that is there already be read by nobody else.
+func closed(path string) error {
+	info, err := os.Stat(path)
+	if err == nil && info.Mode().Perm() != ofFiles {
+		err = os.Chmod(path, ofFiles)
+	}
+	if err != nil {
+		return &member.Error{Reason: member.Unavailable, Err: err}
+	}
+	return nil
+}
+
+// ensureFolder makes a folder, and those that it is in.
+func ensureFolder(folder string) error {
+	if _, err := os.Stat(folder); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(folder, ofFolders); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	return os.Chmod(folder, ofFolders)
+}
+
+// replace puts a file in place of another at once.
+func replace(path string, raw []byte) error {
+	if err := ensureFolder(filepath.Dir(path)); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), leftover)
 	if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name())
 	_, err = f.Write(raw)
 	if err == nil {
-		err = f.Chmod(0o644)
+		err = f.Chmod(ofFiles)
 	}
 	if closeErr := f.Close(); err == nil {
 		err = closeErr
@@ -203,8 +283,10 @@ func (d *directory) Adopt(context.Context, member.Ref) error { return nil }
 // Release leaves the file without our marks, and with those that keep the
 // object.
 func (d *directory) Release(_ context.Context, ref member.Ref, uid types.UID, of object.Marker) error {
-	path := d.path(ref)
-	o, _, err := d.read(path)
+	d.writing.Lock()
+	defer d.writing.Unlock()
+	d.sweep()
+	path, o, _, err := d.at(ref)
 	if err != nil || o == nil || foundIn(o).Whose(of, uid != "") != object.Ours {
 		return err
 	}
@@ -213,17 +295,15 @@ func (d *directory) Release(_ context.Context, ref member.Ref, uid types.UID, of
 
 // Delete removes the file, and its folder when it was the last one. That of a
 // namespace or of a definition stays where something needs it.
-func (d *directory) Delete(ctx context.Context, ref member.Ref, uid types.UID, of object.Marker) error {
-	was, err := d.Get(ctx, ref)
-	if err != nil || was == nil || was.Whose(of, uid != "") != object.Ours {
+func (d *directory) Delete(_ context.Context, ref member.Ref, uid types.UID, of object.Marker) error {
+	d.writing.Lock()
+	defer d.writing.Unlock()
+	d.sweep()
+	path, o, there, err := d.at(ref)
+	if err != nil || !there || d.found(ref, path, o).Whose(of, uid != "") != object.Ours {
 		return err
 	}
-	path := d.path(ref)
-	if object.IsPrerequisite(ref.ID()) {
-		o, _, err := d.read(path)
-		if err != nil || o == nil {
-			return err
-		}
+	if object.IsPrerequisite(ref.ID()) && o != nil {
 		needed, err := needsOf(ref, o).someIn(os.DirFS(d.root), func(string) bool { return false })
 		if err != nil {
 			return err

@@ -28,6 +28,22 @@ func fileOf(ref member.Ref) string {
 	return fileIn(ref, name+".yaml")
 }
 
+// fileApart is where an object stands of which the file is taken by one of a kind that
+// differs in case only: Foo and FOO of one group are two kinds.
+func fileApart(ref member.Ref) string {
+	digest := strings.TrimPrefix(object.DigestOf([]byte(ref.Kind)).String(), "sha256:")
+	return strings.TrimSuffix(fileOf(ref), ".yaml") + "%-" + digest[:8] + ".yaml"
+}
+
+// isFileOf reports whether a file is where an object would be.
+func isFileOf(ref member.Ref, file string) bool { return file == fileOf(ref) || file == fileApart(ref) }
+
+// isAnotherKind reports whether the object in a file is of a kind that differs in case
+// only.
+func isAnotherKind(o map[string]any, ref member.Ref) bool {
+	return o != nil && member.RefOf(o).Kind != ref.Kind && strings.EqualFold(member.RefOf(o).Kind, ref.Kind)
+}
+
 // fileIn is a file beside those of a kind in a namespace.
 func fileIn(ref member.Ref, name string) string {
 	folder := "_cluster"

@@ -147,6 +147,7 @@ func (p *apiMember) patch(ctx context.Context, ref member.Ref, body any) error {
 	if err != nil {
 		return err
 	}
+	defer a.done()
 	if absent(a, ref) {
 		return nil
 	}

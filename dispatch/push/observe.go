@@ -13,12 +13,14 @@ import (
 
 func (p *apiMember) Ready(ctx context.Context) (bool, error) {
 	a, err := p.send(ctx, request{method: http.MethodGet, path: "/readyz"})
+	defer a.done()
 	// One that will not tell us serves all the same.
 	return a.status == http.StatusOK || a.status == http.StatusUnauthorized || a.status == http.StatusForbidden, err
 }
 
 func (p *apiMember) Read(ctx context.Context, ref member.Ref) (map[string]any, error) {
 	a, o, err := p.get(ctx, ref, "")
+	defer a.done()
 	if err != nil || o == nil {
 		return nil, err
 	}

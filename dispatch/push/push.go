@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"net/http"
 	"net/url"
@@ -26,17 +25,8 @@ import (
 	"github.com/fairlead/fairlead/object"
 )
 
-var errTooLarge = fmt.Errorf("an answer is larger than %d MiB", maxAnswer>>20)
-
 const (
 	requestTimeout = 30 * time.Second
-	pageSize       = "500"
-	// smallPage is for objects of which a page would be larger than maxAnswer:
-	// as large as one can be, so many are not.
-	smallPage = "20"
-	// A member is not trusted with our memory, nor with our time.
-	maxAnswer = 64 << 20
-	maxPages  = 10_000
 
 	asMetadata     = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 	asMetadataList = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
@@ -51,6 +41,7 @@ type apiMember struct {
 	base   *url.URL
 	kinds  *kinds
 	all    *ConnLimit
+	large  oneLarge
 }
 
 // Options of a member. The zero value works.
@@ -98,13 +89,14 @@ func newPush(cfg *rest.Config, opt Options) (*apiMember, error) {
 		// client-go shares no transport between members that have dialers.
 		s.listen(client.Transport, all)
 	}
-	p := &apiMember{base: base, all: all, client: &http.Client{
+	p := &apiMember{base: base, all: all, large: newOneLarge(), client: &http.Client{
 		Transport: client.Transport,
 		// A member does not send us, and our credentials, elsewhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	p.kinds = &kinds{ask: func(ctx context.Context, path string) (int, []byte, error) {
 		a, err := p.send(ctx, request{method: http.MethodGet, path: path})
+		defer a.done() // one kind is asked for at a time, and its answer decoded
 		return a.status, a.body, err
 	}}
 	return p, nil
@@ -116,12 +108,22 @@ type request struct {
 	accept       string
 	contentType  string
 	body         []byte
+	many         bool // the answer is about more than one object
 }
 
+// answer is what a member said. What it holds of the member's memory is given back
+// by done, when it was decoded.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
+	finish func()
+}
+
+func (a answer) done() {
+	if a.finish != nil {
+		a.finish()
+	}
 }
 
 // send returns an error only when there is no answer.
@@ -147,16 +149,15 @@ func (p *apiMember) send(ctx context.Context, r request) (answer, error) {
 		return answer{}, unreachable(err)
 	}
 	defer resp.Body.Close()
-	var body bytes.Buffer
-	// Most answers say how long they are, and are short.
-	body.Grow(int(min(max(resp.ContentLength, 0), 16<<10)) + bytes.MinRead)
-	if _, err := body.ReadFrom(io.LimitReader(resp.Body, maxAnswer+1)); err != nil {
-		return answer{}, unreachable(err)
+	limit := maxObject
+	if r.many {
+		limit = maxAnswer
 	}
-	if body.Len() > maxAnswer {
-		return answer{}, &member.Error{Reason: member.Unreachable, Err: errTooLarge}
+	body, done, err := p.read(ctx, resp, limit)
+	if err != nil {
+		return answer{}, err
 	}
-	return answer{resp.StatusCode, resp.Header, body.Bytes()}, nil
+	return answer{resp.StatusCode, resp.Header, body, done}, nil
 }
 
 // partial is the metadata of an answer.
@@ -286,9 +287,10 @@ func (p *apiMember) apply(ctx context.Context, manifest map[string]any, opt memb
 	if err != nil {
 		return member.Applied{}, false, err
 	}
+	defer a.done()
 	o, err := decodeAs[appliedObject](p, ref, a)
 	if err != nil {
-		return member.Applied{}, false, err
+		return member.Applied{}, false, masked(err, manifest)
 	}
 	if o.Metadata.UID == "" || o.Kind == "" {
 		return member.Applied{}, false, notKubernetes(a.status)
@@ -328,6 +330,7 @@ func withUID(manifest map[string]any, uid types.UID) map[string]any {
 
 func (p *apiMember) Get(ctx context.Context, ref member.Ref) (*member.Found, error) {
 	a, o, err := p.get(ctx, ref, asMetadata)
+	defer a.done()
 	if err != nil || o == nil {
 		return nil, err
 	}
@@ -341,7 +344,7 @@ func (p *apiMember) Get(ctx context.Context, ref member.Ref) (*member.Found, err
 }
 
 // get returns no object when it is absent, which only a well-formed answer
-// about that very object says.
+// about that very object says. The answer is to be done with.
 func (p *apiMember) get(ctx context.Context, ref member.Ref, accept string) (answer, *partial, error) {
 	path, err := p.at(ctx, ref)
 	if err != nil {
@@ -373,6 +376,7 @@ type scaled struct {
 
 func (p *apiMember) Replicas(ctx context.Context, ref member.Ref) (int64, bool, error) {
 	a, o, err := p.get(ctx, ref, "")
+	defer a.done()
 	if err != nil || o == nil {
 		return 0, false, err
 	}
@@ -394,20 +398,16 @@ func (p *apiMember) List(ctx context.Context, gvk schema.GroupVersionKind, names
 			return
 		}
 		path := e.path(gvk.GroupVersion(), namespace, "")
-		next, size := "", pageSize
-		for range maxPages {
-			query := url.Values{"limit": {size}}
-			if next != "" {
-				query.Set("continue", next)
-			}
-			page, err := p.page(ctx, member.Ref{GroupVersionKind: gvk}, path, query)
-			if errors.Is(err, expired) && next != "" {
+		at := pager{kind: gvk.Kind}
+		for {
+			page, err := p.page(ctx, member.Ref{GroupVersionKind: gvk}, path, at.ask(url.Values{}))
+			if errors.Is(err, expired) && at.next != "" {
 				// What was yielded is yielded again; the caller keeps the last.
-				next = ""
-				continue
+				if err = at.again(); err == nil {
+					continue
+				}
 			}
-			if errors.Is(err, errTooLarge) && size == pageSize {
-				size = smallPage
+			if at.shorter(err) {
 				continue
 			}
 			if err != nil {
@@ -419,11 +419,14 @@ func (p *apiMember) List(ctx context.Context, gvk schema.GroupVersionKind, names
 					return
 				}
 			}
-			if next = page.Metadata.Continue; next == "" {
+			if err := at.turnTo(page.Metadata.Continue, len(page.Items)); err != nil {
+				yield(member.Found{}, err)
+				return
+			}
+			if at.next == "" {
 				return
 			}
 		}
-		yield(member.Found{}, &member.Error{Reason: member.Unreachable, Err: fmt.Errorf("a list of %s did not end after %d pages", gvk.Kind, maxPages)})
 	}
 }
 
@@ -437,10 +440,11 @@ type partialList struct {
 }
 
 func (p *apiMember) page(ctx context.Context, ref member.Ref, path string, query url.Values) (*partialList, error) {
-	a, err := p.send(ctx, request{method: http.MethodGet, path: path, query: query, accept: asMetadataList})
+	a, err := p.send(ctx, request{method: http.MethodGet, path: path, query: query, accept: asMetadataList, many: true})
 	if err != nil {
 		return nil, err
 	}
+	defer a.done()
 	if _, err := p.decode(ref, a); err != nil {
 		return nil, err
 	}
@@ -482,6 +486,7 @@ func (p *apiMember) Delete(ctx context.Context, ref member.Ref, uid types.UID, _
 	if err != nil {
 		return err
 	}
+	defer a.done()
 	if absent(a, ref) {
 		return nil
 	}

@@ -81,11 +81,12 @@ func (r *Reader) Ours(ctx context.Context, gvk schema.GroupVersionKind) iter.Seq
 			yield(member.Found{}, inTime(ctx, err))
 			return
 		}
-		for body, err := range r.pages(ctx, member.Ref{GroupVersionKind: gvk}, e, Selection{Labels: ours}, asMetadataList) {
+		for a, err := range r.pages(ctx, member.Ref{GroupVersionKind: gvk}, e, Selection{Labels: ours}, asMetadataList) {
 			var list partialList
-			if err == nil && json.Unmarshal(body, &list) != nil {
+			if err == nil && json.Unmarshal(a.body, &list) != nil {
 				err = notKubernetes(http.StatusOK)
 			}
+			a.done()
 			if err != nil {
 				yield(member.Found{}, err)
 				return
@@ -116,11 +117,12 @@ func (r *Reader) OursWhole(ctx context.Context, gvk schema.GroupVersionKind) ite
 
 // whole yields what the pages of a list hold.
 func (r *Reader) whole(ctx context.Context, ref member.Ref, e endpoint, s Selection, yield func(map[string]any, error) bool) {
-	for body, err := range r.pages(ctx, ref, e, s, "") {
+	for a, err := range r.pages(ctx, ref, e, s, "") {
 		var all []unstructured.Unstructured
 		if err == nil {
-			all, err = objectsIn(body)
+			all, err = objectsIn(a.body)
 		}
+		a.done()
 		if err != nil {
 			yield(nil, err)
 			return
@@ -168,69 +170,101 @@ func (s Selection) alone(e endpoint) bool {
 	return s.Name != "" && (!e.namespaced || s.Namespace != "")
 }
 
-// pages yields the bodies of a list, page by page. A single object is a page
-// of its own, and none when it is absent.
-func (r *Reader) pages(ctx context.Context, ref member.Ref, e endpoint, s Selection, accept string) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
+// pages yields the answers of a list, page by page, to be done with. A single
+// object is a page of its own, and none when it is absent.
+func (r *Reader) pages(ctx context.Context, ref member.Ref, e endpoint, s Selection, accept string) iter.Seq2[answer, error] {
+	return func(yield func(answer, error) bool) {
 		path := e.path(ref.GroupVersion(), s.Namespace, "")
 		if s.alone(e) {
 			path = e.path(ref.GroupVersion(), s.Namespace, url.PathEscape(s.Name))
 			ref.Name = s.Name
 			a, err := r.push.send(ctx, request{method: http.MethodGet, path: path, accept: accept})
+			defer a.done()
 			if err == nil && absent(a, ref) {
 				return
 			}
 			if err == nil {
 				_, err = r.push.decode(ref, a)
 			}
-			yield(a.body, inTime(ctx, err))
+			yield(a, inTime(ctx, err))
 			return
 		}
-		for next := ""; ; {
-			query := url.Values{"limit": {pageSize}}
+		for at := (pager{kind: ref.Kind}); ; {
+			query := url.Values{}
 			if s.Labels != "" {
 				query.Set("labelSelector", s.Labels)
 			}
 			if s.Name != "" {
 				query.Set("fieldSelector", "metadata.name="+s.Name)
 			}
-			if next != "" {
-				query.Set("continue", next)
+			a, err := r.push.send(ctx, request{method: http.MethodGet, path: path, query: at.ask(query), accept: accept, many: true})
+			if at.shorter(err) {
+				continue
 			}
-			a, err := r.push.send(ctx, request{method: http.MethodGet, path: path, query: query, accept: accept})
+			var head listHead
 			if err == nil {
 				_, err = r.push.decode(ref, a)
 			}
-			if errors.Is(err, expired) && next != "" {
+			if err == nil && json.Unmarshal(a.body, &head) != nil {
+				err = notKubernetes(a.status)
+			}
+			if errors.Is(err, expired) && at.next != "" {
 				// The rest of the list as it is now: what came in between is
 				// missing, as it would be from any list that is read a page
 				// at a time.
 				if token := inconsistent(a.body); token != "" {
-					next = token
-					continue
+					a.done()
+					if err = at.turnTo(token, 0); err == nil {
+						continue
+					}
 				}
 			}
+			if err == nil {
+				err = at.turnTo(head.Metadata.Continue, int(head.Items)+int(head.Rows))
+			}
 			if err != nil {
-				yield(nil, inTime(ctx, err))
+				a.done()
+				yield(answer{}, inTime(ctx, err))
 				return
 			}
-			var head struct {
-				Metadata struct {
-					Continue string `json:"continue"`
-				} `json:"metadata"`
-			}
-			if err := json.Unmarshal(a.body, &head); err != nil {
-				yield(nil, notKubernetes(a.status))
-				return
-			}
-			if !yield(a.body, nil) {
-				return
-			}
-			if next = head.Metadata.Continue; next == "" {
+			more := yield(a, nil)
+			a.done()
+			if !more || at.next == "" {
 				return
 			}
 		}
 	}
+}
+
+// listHead is how a list goes on, and how many objects there are in a page.
+type listHead struct {
+	Metadata struct {
+		Continue string `json:"continue"`
+	} `json:"metadata"`
+	Items counted `json:"items"`
+	Rows  counted `json:"rows"` // of a table
+}
+
+// counted is the length of a list that is not decoded.
+type counted int
+
+func (n *counted) UnmarshalJSON(text []byte) error {
+	depth, all := 0, 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			i += stringEnd(text[i+1:])
+		case '{', '[':
+			depth++
+			if depth == 2 {
+				all++
+			}
+		case '}', ']':
+			depth--
+		}
+	}
+	*n = counted(all)
+	return nil
 }
 
 // inconsistent is the token by which a server that has let a list go offers to

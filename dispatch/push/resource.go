@@ -67,22 +67,11 @@ func (r *Reader) Find(ctx context.Context, word string) (Resource, error) {
 func (r *Reader) resources(ctx context.Context) ([]Resource, error) {
 	var all []Resource
 	for _, root := range []string{"/api", "/apis"} {
-		a, err := r.push.send(ctx, request{method: http.MethodGet, path: root, accept: asDiscovery})
+		found, versions, err := r.groups(ctx, root)
 		if err != nil {
 			return nil, err
 		}
-		var list apidiscoveryv2.APIGroupDiscoveryList
-		if a.status != http.StatusOK || json.Unmarshal(a.body, &list) != nil {
-			return nil, apiError(a.status, a.header, a.body, false)
-		}
-		if list.Kind == "APIGroupDiscoveryList" {
-			all = append(all, aggregated(&list)...)
-			continue
-		}
-		versions, err := versionsOf(a)
-		if err != nil {
-			return nil, err
-		}
+		all = append(all, found...)
 		for _, gv := range versions {
 			found, err := r.version(ctx, gv)
 			if err != nil {
@@ -92,6 +81,25 @@ func (r *Reader) resources(ctx context.Context) ([]Resource, error) {
 		}
 	}
 	return all, nil
+}
+
+// groups are the resources below a root, or from a server that does not aggregate
+// the versions of which to ask.
+func (r *Reader) groups(ctx context.Context, root string) ([]Resource, []schema.GroupVersion, error) {
+	a, err := r.push.send(ctx, request{method: http.MethodGet, path: root, accept: asDiscovery, many: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer a.done()
+	var list apidiscoveryv2.APIGroupDiscoveryList
+	if a.status != http.StatusOK || json.Unmarshal(a.body, &list) != nil {
+		return nil, nil, apiError(a.status, a.header, a.body, false)
+	}
+	if list.Kind == "APIGroupDiscoveryList" {
+		return aggregated(&list), nil, nil
+	}
+	versions, err := versionsOf(a)
+	return nil, versions, err
 }
 
 func aggregated(list *apidiscoveryv2.APIGroupDiscoveryList) (all []Resource) {
@@ -153,6 +161,7 @@ func (r *Reader) version(ctx context.Context, gv schema.GroupVersion) ([]Resourc
 	if err != nil {
 		return nil, err
 	}
+	defer a.done()
 	var list metav1.APIResourceList
 	if a.status != http.StatusOK || json.Unmarshal(a.body, &list) != nil {
 		return nil, nil //nolint:nilerr // a group that does not answer has no kinds for us

@@ -24,11 +24,12 @@ const asTable = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 // its metadata and no more, whatever the kind.
 func (r *Reader) Table(ctx context.Context, res Resource, s Selection) (*metav1.Table, error) {
 	var table *metav1.Table
-	for body, err := range r.pages(ctx, member.Ref{GroupVersionKind: res.GroupVersionKind}, res.endpoint(), s, asTable) {
+	for a, err := range r.pages(ctx, member.Ref{GroupVersionKind: res.GroupVersionKind}, res.endpoint(), s, asTable) {
 		if err != nil {
 			return nil, err
 		}
-		page, err := tableOf(body)
+		page, err := tableOf(a.body)
+		a.done()
 		if err != nil {
 			return nil, err
 		}

@@ -85,43 +85,57 @@ func (p *apiMember) Relist(ctx context.Context, gvk schema.GroupVersionKind, tel
 // tellAll lists what there is, page by page, and returns the version of the
 // list.
 func (p *apiMember) tellAll(ctx context.Context, gvk schema.GroupVersionKind, path string, tell func(member.WatchEvent)) (version string, err error) {
-	for next := ""; ; {
-		query := url.Values{"limit": {pageSize}, "labelSelector": {object.LabelManaged + "=true"}}
-		if next != "" {
-			query.Set("continue", next)
+	for at := (pager{kind: gvk.Kind}); ; {
+		page, err := p.managedPage(ctx, gvk, path, at.ask(url.Values{"labelSelector": {object.LabelManaged + "=true"}}))
+		if at.shorter(err) {
+			continue
 		}
-		a, err := p.send(ctx, request{method: http.MethodGet, path: path, query: query, accept: asMetadataList})
 		if err != nil {
 			return "", err
-		}
-		if _, err := p.decode(member.Ref{GroupVersionKind: gvk}, a); err != nil {
-			return "", err
-		}
-		var page struct {
-			Metadata struct {
-				ResourceVersion string `json:"resourceVersion"`
-				Continue        string `json:"continue"`
-			} `json:"metadata"`
-			Items []struct {
-				Metadata struct {
-					partialMeta
-					ManagedFields []manager `json:"managedFields"`
-				} `json:"metadata"`
-			} `json:"items"`
-		}
-		if json.Unmarshal(a.body, &page) != nil || page.Metadata.ResourceVersion == "" {
-			return "", notKubernetes(a.status)
 		}
 		for i := range page.Items {
 			m := &page.Items[i].Metadata
 			tell(eventOf(gvk, &m.partialMeta, m.ManagedFields))
 		}
-		if next = page.Metadata.Continue; next == "" {
+		if err := at.turnTo(page.Metadata.Continue, len(page.Items)); err != nil {
+			return "", err
+		}
+		if at.next == "" {
 			// The version is that of the first page, and of all.
 			tell(member.WatchEvent{All: true, Version: versionOf(page.Metadata.ResourceVersion)})
 			return page.Metadata.ResourceVersion, nil
 		}
 	}
+}
+
+// managedList is a page of objects, and who owns which of their fields.
+type managedList struct {
+	Metadata struct {
+		ResourceVersion string `json:"resourceVersion"`
+		Continue        string `json:"continue"`
+	} `json:"metadata"`
+	Items []struct {
+		Metadata struct {
+			partialMeta
+			ManagedFields []manager `json:"managedFields"`
+		} `json:"metadata"`
+	} `json:"items"`
+}
+
+func (p *apiMember) managedPage(ctx context.Context, gvk schema.GroupVersionKind, path string, query url.Values) (*managedList, error) {
+	a, err := p.send(ctx, request{method: http.MethodGet, path: path, query: query, accept: asMetadataList, many: true})
+	if err != nil {
+		return nil, err
+	}
+	defer a.done()
+	if _, err := p.decode(member.Ref{GroupVersionKind: gvk}, a); err != nil {
+		return nil, err
+	}
+	var page managedList
+	if json.Unmarshal(a.body, &page) != nil || page.Metadata.ResourceVersion == "" {
+		return nil, notKubernetes(a.status)
+	}
+	return &page, nil
 }
 
 func eventOf(gvk schema.GroupVersionKind, m *partialMeta, managers []manager) member.WatchEvent {
@@ -137,18 +151,22 @@ func (p *apiMember) stream(ctx context.Context, gvk schema.GroupVersionKind, pat
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxEvent))
+		body, done, err := p.read(ctx, resp, maxObject)
+		if err != nil {
+			return err
+		}
+		defer done()
 		return apiError(resp.StatusCode, resp.Header, body, false)
 	}
 	lines := bufio.NewScanner(resp.Body)
 	lines.Buffer(nil, maxEvent)
 	for lines.Scan() {
-		var e watchEvent
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			if len(bytes.TrimSpace(lines.Bytes())) == 0 {
-				continue
-			}
-			return notKubernetes(resp.StatusCode)
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+			continue
+		}
+		e, err := p.event(ctx, lines.Bytes())
+		if err != nil {
+			return err
 		}
 		s := eventOf(gvk, &e.Object.Metadata.partialMeta, e.Object.Metadata.ManagedFields)
 		switch e.Type {
@@ -175,6 +193,26 @@ func (p *apiMember) stream(ctx context.Context, gvk schema.GroupVersionKind, pat
 		return unreachable(err)
 	}
 	return nil
+}
+
+// event decodes a line.
+func (p *apiMember) event(ctx context.Context, line []byte) (*watchEvent, error) {
+	nested, err := weigh(line)
+	if err != nil {
+		return nil, &member.Error{Reason: member.Unreachable, Err: err}
+	}
+	if len(line) > smallAnswer || nested > smallNested {
+		done, err := p.large.take(ctx)
+		if err != nil {
+			return nil, unreachable(err)
+		}
+		defer done()
+	}
+	var e watchEvent
+	if err := json.Unmarshal(line, &e); err != nil {
+		return nil, notKubernetes(http.StatusOK)
+	}
+	return &e, nil
 }
 
 // open begins a stream. Its beginning has to come in time, its end has not.

@@ -135,7 +135,7 @@ func TestCellStates(t *testing.T) {
 }
 
 func kept(digest string) string {
-	return object.DigestOf([]byte("preserved\n" + digest)).String()
+	return object.DigestOf([]byte("kept\n" + digest)).String()
 }
 
 func spoken(c *status.Cell) string {

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dispatch
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead/fairlead/dispatch/member"
+)
+
+// patience is how long a cluster that is new waits for one that is new as well, and
+// comes before it by name, to say who it is.
+const patience = 5 * time.Second
+
+// identities are which clusters names stand for. Where two names stand for one
+// cluster, the one keeps it of which the records say that it was that cluster; where
+// they say so of neither, the one that git says it of (spec.id); and where that
+// says nothing, the first by name. The dispatcher's lock guards it.
+type identities struct {
+	known    map[string]types.UID // what the records say, by name
+	expected map[string]types.UID // what git says
+	// asked are names of which nothing is known, and that are about to be asked.
+	asked map[string]bool
+}
+
+func newIdentities() identities {
+	return identities{known: map[string]types.UID{}, expected: map[string]types.UID{}, asked: map[string]bool{}}
+}
+
+func (i *identities) forget(name string) {
+	delete(i.known, name)
+	delete(i.asked, name)
+}
+
+// is reports whether what is known of a name says that it is a cluster. One that
+// git has stand for another cluster by now is that one.
+func (i *identities) is(name string, uid types.UID) bool {
+	expected := i.expected[name]
+	return i.known[name] == uid && (expected == "" || expected == uid)
+}
+
+// owner is the name, other than this one, that keeps a cluster; "" when none does.
+func (i *identities) owner(name string, uid types.UID, names []string) string {
+	for _, other := range names {
+		if other != name && i.is(other, uid) && (!i.is(name, uid) || other < name) {
+			return other
+		}
+	}
+	if i.is(name, uid) || i.expected[name] == uid {
+		return ""
+	}
+	for _, other := range names {
+		if other != name && i.expected[other] == uid {
+			return other
+		}
+	}
+	return ""
+}
+
+// Expect says which cluster a name stands for, by the UID of its kube-system;
+// "" is whichever it stood for first. It acts when the member is next met.
+func (d *Dispatcher) Expect(cluster string, uid types.UID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.identities.expected[cluster] = uid
+}
+
+// remember notes what the records say of a name.
+func (d *Dispatcher) remember(cluster string, uid types.UID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if uid != "" {
+		d.identities.known[cluster] = uid
+	}
+}
+
+// claim notes that a name stands for a cluster, if it may. It returns which one git
+// has it stand for, and the other name that keeps it.
+func (d *Dispatcher) claim(cluster string, uid, recorded types.UID) (expected types.UID, other string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	i := &d.identities
+	expected = i.expected[cluster]
+	if expected != "" && expected != uid || expected == "" && recorded != "" && recorded != uid {
+		return expected, ""
+	}
+	if other = i.owner(cluster, uid, slices.Sorted(maps.Keys(d.workers))); other == "" {
+		i.known[cluster] = uid
+	}
+	return expected, other
+}
+
+// expectAnswers notes which clusters are about to be asked who they are for the first
+// time, before the first of them is.
+func (d *Dispatcher) expectAnswers(workers []*worker, fleet Fleet) {
+	var asked []string
+	for _, w := range workers {
+		if w.willIntroduce(fleet) {
+			asked = append(asked, w.cluster)
+		}
+	}
+
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, name := range asked {
+		if d.workers[name] != nil {
+			d.identities.asked[name] = true
+		}
+	}
+}
+
+// willIntroduce reports whether the next Sync has the member asked who it is, of which
+// nothing is known.
+func (w *worker) willIntroduce(fleet Fleet) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.member == nil || !w.fresh || w.contacted || !member.Is[member.Identified](w.member) {
+		return false
+	}
+	for range fleet.Desires(w.cluster) {
+		return true
+	}
+	return false
+}
+
+// answered notes that a cluster was asked, whatever it said.
+func (d *Dispatcher) answered(cluster string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.identities.asked[cluster] {
+		delete(d.identities.asked, cluster)
+		d.changed.Broadcast()
+	}
+}
+
+// awaitNames has a cluster that is new wait for those that are new as well and come
+// before it, so that which of two names gets a cluster does not depend on which
+// answers first. One that does not answer is not waited for much longer.
+func (d *Dispatcher) awaitNames(cluster string) {
+	end := time.Now().Add(patience)
+	timer := time.AfterFunc(patience, d.notify)
+	defer timer.Stop()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for d.identities.known[cluster] == "" && d.before(cluster) && !d.closed() && time.Now().Before(end) {
+		d.changed.Wait()
+	}
+}
+
+// before reports whether a name that comes before this one is being asked. The lock is
+// held.
+func (d *Dispatcher) before(cluster string) bool {
+	for name := range d.identities.asked {
+		if name < cluster {
+			return true
+		}
+	}
+	return false
+}
