@@ -129,7 +129,9 @@ func (w *walker) dir(dir string, owned bool) {
 		return
 	}
 
-	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return isKustomizationFile(e.Name()) && !e.IsDir() }) {
+	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		return isKustomizationFile(e.Name()) && !e.IsDir() && !w.layout.ignores.skips(path.Join(dir, e.Name()), false)
+	}) {
 		w.take(dir, 0)
 		w.layout.dirs[dir] = true
 		owned = true
@@ -161,12 +163,12 @@ func notRegular(fsys fs.FS, name string) string {
 }
 
 func (w *walker) readIgnores(dir string, entries []fs.DirEntry) {
-	for _, e := range entries {
-		if !slices.Contains(ignoreFiles, e.Name()) || e.IsDir() {
+	for _, file := range ignoreFiles {
+		if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == file && !e.IsDir() }) {
 			continue
 		}
 
-		name := path.Join(dir, e.Name())
+		name := path.Join(dir, file)
 		b, err := read(w.fsys, name)
 		if err != nil {
 			w.wrong(name, "%s", cause(err))
