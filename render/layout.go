@@ -43,6 +43,7 @@ type walker struct {
 	fsys     fs.FS
 	layout   *layout
 	files    []string
+	below    []string // manifests below kustomizations
 	problems []fleet.Problem
 	// What was visited so far, against the limits of a tree.
 	entries, manifests, bytes, matches int
@@ -146,7 +147,9 @@ func (w *walker) dir(dir string, owned bool) {
 		switch {
 		case e.IsDir():
 			w.dir(name, owned)
-		case !isManifest(name) || owned && name != settingsFile || isKustomizationFile(name):
+		case !isManifest(name) || isKustomizationFile(name):
+		case owned && name != settingsFile:
+			w.below = append(w.below, name)
 		default:
 			w.take(name, 0)
 			w.files = append(w.files, name)
