@@ -16,7 +16,7 @@ func (s *Session) toWorkTree() (base string, err error) {
 	s.where = toWorkTree
 	if s.tree == nil {
 		if !s.opt.DryRun {
-			return "", optionf("%s has no work tree: use --commit, --push or --dry-run", s.opt.Repo)
+			return "", optionf("%s has no work tree: use --commit, --push or --dry-run", source.Redact(s.opt.Repo))
 		}
 		s.where = toNowhere
 		return s.Resolve(s.opt.Ref)
@@ -37,7 +37,7 @@ func (s *Session) toWorkTree() (base string, err error) {
 		return ref, nil
 	}
 
-	return "", optionf("--ref %s is not checked out in %s: use --commit, --push or --dry-run", s.opt.Ref, s.opt.Repo)
+	return "", optionf("--ref %s is not checked out in %s: use --commit, --push or --dry-run", s.opt.Ref, source.Redact(s.opt.Repo))
 }
 
 // toBranch targets a branch of a local repository.
@@ -45,10 +45,10 @@ func (s *Session) toBranch() (base string, err error) {
 	s.where, s.branch = toBranch, s.opt.Ref
 	switch {
 	case s.Repo.Remote() != "":
-		return "", optionf("%s is a remote repository: use --push or --dry-run", s.opt.Repo)
+		return "", optionf("%s is a remote repository: use --push or --dry-run", source.Redact(s.opt.Repo))
 	case s.branch == "" && s.tree != nil:
 		if s.branch = s.tree.Branch(); s.branch == "" {
-			return "", optionf("no branch is checked out in %s: name one with --ref", s.opt.Repo)
+			return "", optionf("no branch is checked out in %s: name one with --ref", source.Redact(s.opt.Repo))
 		}
 	case s.branch == "":
 		if s.branch, err = s.Repo.DefaultBranch(); err != nil {
@@ -63,7 +63,7 @@ func (s *Session) toBranch() (base string, err error) {
 		s.tree = nil
 	}
 	if base, err = s.Repo.Resolve("refs/heads/" + s.branch); err != nil {
-		return "", fmt.Errorf("--commit: %s is not a branch of %s: %w", s.branch, s.opt.Repo, err)
+		return "", fmt.Errorf("--commit: %s is not a branch of %s: %w", s.branch, source.Redact(s.opt.Repo), err)
 	}
 
 	return base, nil

@@ -51,6 +51,9 @@ const (
 	FindingHoldChanged      = "hold-changed"
 	FindingWavesChanged     = "waves-changed"
 	FindingGateChanged      = "gate-changed"
+	FindingUnusedComponent  = "unused-component"
+	FindingUnlisted         = "not-listed"
+	FindingEncrypted        = "encrypted"
 )
 
 // Finding tells a reviewer something about a commit without refusing it.

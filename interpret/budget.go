@@ -56,6 +56,7 @@ type run struct {
 	stopped string // why it was stopped
 	tables  map[*lua.LTable]*ledger
 	raised  map[string]bool // error texts that the script composed
+	secret  bool            // an argument is a Secret
 	results []lua.LValue
 	// lookedUp are the tables that metatables use for lookups.
 	lookedUp map[*lua.LTable]bool
@@ -192,7 +193,7 @@ func (r *run) explain(err error) error {
 	}
 
 	switch {
-	case r.raised[text]:
+	case r.raised[text], r.secret:
 		text = "error text withheld, as it may quote the object"
 	case strings.Contains(text, " with key '"):
 		text, _, _ = strings.Cut(text, " with key '")

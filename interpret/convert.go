@@ -11,6 +11,14 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
+// argument is an object as an argument of a script. Of a Secret, and of what SOPS has
+// encrypted, no error is repeated, whoever words it (decision 48).
+func (r *run) argument(object map[string]any) lua.LValue {
+	_, sops := object["sops"]
+	r.secret = r.secret || object["kind"] == "Secret" || sops
+	return r.toLua(object)
+}
+
 // toLua converts a value, with map keys in order, so that walking a table
 // depends only on its content.
 func (r *run) toLua(v any) lua.LValue {

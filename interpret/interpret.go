@@ -93,7 +93,7 @@ func Compile(function, source string, native Native) (*Script, error) {
 
 // Replicas calls GetReplicas(obj).
 func (s *Script) Replicas(object map[string]any) (int64, *workv1alpha2.ReplicaRequirements, error) {
-	r, err := s.call(func(r *run) []lua.LValue { return []lua.LValue{r.toLua(object)} }, 2)
+	r, err := s.call(func(r *run) []lua.LValue { return []lua.LValue{r.argument(object)} }, 2)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -121,12 +121,12 @@ const maxReplicas = 1<<31 - 1
 // leaves alone are kept as they are: Lua has only one kind of number, and no
 // null.
 func (s *Script) Revise(object map[string]any, replicas int64) (map[string]any, error) {
-	return s.object(object, func(r *run) []lua.LValue { return []lua.LValue{r.toLua(object), lua.LNumber(replicas)} })
+	return s.object(object, func(r *run) []lua.LValue { return []lua.LValue{r.argument(object), lua.LNumber(replicas)} })
 }
 
 // Dependencies calls GetDependencies(obj).
 func (s *Script) Dependencies(object map[string]any) ([]Reference, error) {
-	r, err := s.call(func(r *run) []lua.LValue { return []lua.LValue{r.toLua(object)} }, 1)
+	r, err := s.call(func(r *run) []lua.LValue { return []lua.LValue{r.argument(object)} }, 1)
 	if err != nil || r.results[0] == lua.LNil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (s *Script) Dependencies(object map[string]any) ([]Reference, error) {
 
 // Healthy calls InterpretHealth(observedObj).
 func (s *Script) Healthy(object map[string]any) (bool, error) {
-	r, err := s.call(func(r *run) []lua.LValue { return []lua.LValue{r.toLua(object)} }, 1)
+	r, err := s.call(func(r *run) []lua.LValue { return []lua.LValue{r.argument(object)} }, 1)
 	if err != nil {
 		return false, err
 	}
@@ -169,7 +169,7 @@ func (s *Script) Healthy(object map[string]any) (bool, error) {
 
 // Reflect calls ReflectStatus(observedObj).
 func (s *Script) Reflect(object map[string]any) (map[string]any, error) {
-	r, err := s.call(func(r *run) []lua.LValue { return []lua.LValue{r.toLua(object)} }, 1)
+	r, err := s.call(func(r *run) []lua.LValue { return []lua.LValue{r.argument(object)} }, 1)
 	if err != nil || r.results[0] == lua.LNil {
 		return nil, err
 	}
@@ -187,7 +187,7 @@ func (s *Script) Aggregate(template map[string]any, items []Observed) (map[strin
 		list[i] = item.plain()
 	}
 
-	o, err := s.object(template, func(r *run) []lua.LValue { return []lua.LValue{r.toLua(template), r.toLua(list)} })
+	o, err := s.object(template, func(r *run) []lua.LValue { return []lua.LValue{r.argument(template), r.toLua(list)} })
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +202,7 @@ func (s *Script) Aggregate(template map[string]any, items []Observed) (map[strin
 
 // Retain calls Retain(desiredObj, observedObj).
 func (s *Script) Retain(desired, observed map[string]any) (map[string]any, error) {
-	return s.object(desired, func(r *run) []lua.LValue { return []lua.LValue{r.toLua(desired), r.toLua(observed)} })
+	return s.object(desired, func(r *run) []lua.LValue { return []lua.LValue{r.argument(desired), r.argument(observed)} })
 }
 
 // object calls a function that returns an object. Unchanged values are kept as

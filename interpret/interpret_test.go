@@ -401,6 +401,21 @@ func TestErrorsDoNotQuoteTheObject(t *testing.T) {
 	}
 }
 
+// Of a Secret, and of what SOPS has encrypted, no error is repeated, whoever words it
+// (A8, decision 48).
+func TestErrorsOfASecretAreWithheld(t *testing.T) {
+	s := compiled(t, GetReplicas, "function GetReplicas(obj) return obj.missing.field end")
+	for text, want := range map[string]string{
+		`{"apiVersion": "v1", "kind": "Secret"}`:                         "GetReplicas: line 1: error text withheld, as it may quote the object",
+		`{"apiVersion": "v1", "kind": "Thing", "sops": {"mac": "x"}}`:    "GetReplicas: line 1: error text withheld, as it may quote the object",
+		`{"apiVersion": "v1", "kind": "Thing", "spec": {"a": "Secret"}}`: "GetReplicas: line 1: attempt to index a non-table object(nil)",
+	} {
+		if _, _, err := s.Replicas(object(t, text)); err == nil || err.Error() != want {
+			t.Errorf("%s\n got %v\nwant %s", text, err, want)
+		}
+	}
+}
+
 func TestScriptsThatDoNotCompile(t *testing.T) {
 	for source, want := range map[string]string{
 		`function GetReplicas(`:              "GetReplicas: GetReplicas at EOF: syntax error",

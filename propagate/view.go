@@ -179,7 +179,7 @@ func (s *State) Work(b *Binding, w *Work) *workv1alpha1.Work {
 	}
 
 	annotateOverrides(view.Annotations, content.Rules)
-	view.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: rawJSON(s.Manifest(b.ID, content))}}}
+	view.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: rawJSON(object.Masked(s.Manifest(b.ID, content)))}}}
 	return view
 }
 

@@ -137,7 +137,7 @@ func Open(ctx context.Context, opt Options) (*Loop, error) {
 			return nil, err
 		}
 	}
-	l.origin = checkpoint.Origin{Repo: opt.Repo, Ref: l.opt.Ref, Path: opt.Path}
+	l.origin = checkpoint.Origin{Repo: source.Redact(opt.Repo), Ref: l.opt.Ref, Path: opt.Path}
 	l.history = history.New(l.repo, opt.Path)
 	var damage error
 	if l.checkpoint, damage, err = checkpoint.Open(opt.StateDir); err != nil {

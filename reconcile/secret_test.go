@@ -53,8 +53,18 @@ func TestSecretsStayOutOfStateAndLines(t *testing.T) {
 	w.wantNowhere(canary)
 }
 
-// wantNowhere looks for what must not be said, nor kept.
+// wantNowhere looks for what must not be said, nor kept, and for a repository.
 func (w *world) wantNowhere(canary string) {
+	w.t.Helper()
+	for _, path := range w.wantUntold(canary) {
+		if strings.Contains(path, "/objects/") || strings.HasSuffix(path, ".pack") {
+			w.t.Errorf("there is a repository: %s", path)
+		}
+	}
+}
+
+// wantUntold looks for what must not be said, nor kept, and lists the files that are.
+func (w *world) wantUntold(canary string) (files []string) {
 	w.t.Helper()
 	if said := w.said(); strings.Contains(said, canary) {
 		w.t.Errorf("it was said:\n%s", said)
@@ -67,14 +77,13 @@ func (w *world) wantNowhere(canary string) {
 		if bytes.Contains(b, []byte(canary)) {
 			w.t.Errorf("it stands in %s", filepath.Base(path))
 		}
-		if strings.Contains(path, "/objects/") || strings.HasSuffix(path, ".pack") {
-			w.t.Errorf("there is a repository: %s", path)
-		}
+		files = append(files, path)
 		return err
 	})
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	return files
 }
 
 // T51, T54 for pull clusters: a secret value reaches the branch, with a warning,
@@ -139,4 +148,35 @@ func TestSecretsOfBranches(t *testing.T) {
 	}
 	w.wantNowhere(canary)
 	w.wantNowhere(password)
+}
+
+// The password in the address of the fleet's repository is not kept, not even in the
+// checkpoint, and after it is changed the state is still that of the same fleet; a
+// checkpoint of an earlier version, which has it, is not printed (A8, decision 48).
+func TestPasswordOfTheRepositoryIsNotKept(t *testing.T) {
+	w := newWorld(t, nil)
+	w.repo.Commit("first", map[string]string{"a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: default}\n"})
+	d := newDeploy(t)
+	d.in("fetch", w.repo.Dir, "+main:main")
+	s := serveDeploy(t, d)
+	follow := func(user, path string) error {
+		opt := w.options()
+		opt.Repo = strings.Replace(s.URL, "://", "://"+user+"@", 1) + "/deploy.git"
+		opt.Path = path
+		l, err := reconcile.Open(context.Background(), opt)
+		if err != nil {
+			return err
+		}
+		return errors.Join(l.Once(context.Background()), l.Close())
+	}
+	for _, user := range []string{"ada:pa55-7f3a9c", "ada:pa55-8e2b0d", "pa55-t0ken"} {
+		if err := follow(user, "."); err != nil {
+			t.Fatalf("%s: %v", user, err)
+		}
+	}
+	err := follow("ada:pa55-7f3a9c", "elsewhere")
+	if err == nil || !strings.Contains(err.Error(), "the state directory is of "+s.URL) || strings.Contains(err.Error(), "pa55") {
+		t.Errorf("got %v", err)
+	}
+	w.wantUntold("pa55")
 }

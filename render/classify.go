@@ -165,6 +165,12 @@ func classifyTemplate(d *document, unit string) (*item, []fleet.Problem) {
 	if f := lint(d, t); f != nil {
 		it.findings = append(it.findings, f)
 	}
+	if object.IsEncrypted(t.Object) && object.IsSecret(t.Object) {
+		it.findings = append(it.findings, &fleet.Finding{
+			Code: fleet.FindingEncrypted, Severity: fleet.SeverityCaution, Object: t.ID, Origin: d.at("sops"),
+			Message: fmt.Sprintf("%s is encrypted with SOPS, and nothing is decrypted here: a cluster takes it only by way of a tool that does, such as Flux behind a pull cluster's branch", t.ID),
+		})
+	}
 	if _, builtin := object.BuiltinScope(t.Group, t.Kind); !builtin {
 		namespaced, known := object.DefaultScope(t.Group, t.Kind)
 		it.open = &openScope{namespace, namespaced, known}

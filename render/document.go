@@ -17,7 +17,6 @@ import (
 
 	yamlv3 "go.yaml.in/yaml/v3"
 	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
 
 	"github.com/fairlead/fairlead/fleet"
 )
@@ -155,7 +154,7 @@ func (p part) parse(file string) ([]*document, []fleet.Problem) {
 	case p.json:
 		raw = p.text
 	default:
-		raw, err = yaml.YAMLToJSONStrict(p.text)
+		raw, err = p.toJSON()
 	}
 
 	if err != nil {
@@ -264,7 +263,7 @@ var yamlFault = regexp.MustCompile(`line (\d+): ([^\n]+)`)
 // faults turns each complaint of the YAML parser into a problem with its line
 // in the file.
 func (p part) faults(file string, err error) []fleet.Problem {
-	text := err.Error()
+	text := withoutValues(err.Error())
 	var found []fleet.Problem
 	for _, m := range yamlFault.FindAllStringSubmatch(text, -1) {
 		line, _ := strconv.Atoi(m[1])
@@ -382,7 +381,11 @@ func (p part) checkTags(file string) (wrong []fleet.Problem) {
 	var walk func(*yamlv3.Node)
 	walk = func(n *yamlv3.Node) {
 		if strings.HasPrefix(n.Tag, "!") && !strings.HasPrefix(n.Tag, "!!") && n.Tag != "!" {
-			wrong = append(wrong, problem(file, n.Line+p.first-1, fmt.Sprintf("YAML: unknown tag %s", n.Tag)))
+			tag := n.Tag
+			if mentionsSecret(p.text) {
+				tag = "(a text that begins with ! needs quotes)" // it may be a password
+			}
+			wrong = append(wrong, problem(file, n.Line+p.first-1, "YAML: unknown tag "+tag))
 		}
 		for _, c := range n.Content {
 			walk(c)

@@ -10,8 +10,8 @@ import (
 )
 
 // ignoreFiles list the paths to skip, in gitignore's syntax. .sourceignore is
-// Flux's name.
-var ignoreFiles = []string{".fairleadignore", ".sourceignore"}
+// Flux's name. Of two in one directory the later here has the last word.
+var ignoreFiles = []string{".sourceignore", ".fairleadignore"}
 
 // pattern is one line of an ignore file.
 type pattern struct {

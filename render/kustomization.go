@@ -15,7 +15,6 @@ import (
 
 	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/api/types"
-	"sigs.k8s.io/yaml"
 
 	"github.com/fairlead/fairlead/fleet"
 )
@@ -99,7 +98,7 @@ func parseKustomization(dir, file string, b []byte) (*kustomization, []fleet.Pro
 		}
 	}
 
-	raw, err := yaml.YAMLToJSONStrict(p.text)
+	raw, err := p.toJSON()
 	if err != nil {
 		return nil, p.faults(name, err)
 	}
@@ -303,6 +302,20 @@ func (r ref) location() string {
 	}
 	return r.value
 }
+
+// name says which reference is meant. In a generator of a Secret it may be a value that
+// stands in the wrong list, and is not repeated.
+func (r ref) name() string {
+	if strings.HasPrefix(r.field, "secretGenerator[") {
+		return r.field
+	}
+	return fieldName(r.field) + " " + withoutUser(r.location())
+}
+
+// withoutUser is an address without the name and password of a user.
+func withoutUser(address string) string { return userInfo.ReplaceAllString(address, "://") }
+
+var userInfo = regexp.MustCompile(`://[^/]*@`)
 
 // hostLike matches what kustomize may take for a git repository: a prefix
 // "git::", a user, or GitHub's name.

@@ -59,7 +59,7 @@ func kustomize(v *view, root string) (docs []*document, problems []fleet.Problem
 		return nil, []fleet.Problem{problem(file, 0, k.relative(v.outside)+": "+errOutside.Error())}
 	}
 	if err != nil {
-		return nil, []fleet.Problem{problem(file, 0, "kustomize: "+k.trimPaths(err))}
+		return nil, []fleet.Problem{problem(file, 0, "kustomize: "+k.words(err))}
 	}
 
 	return k.documents(file, built)
@@ -140,6 +140,7 @@ func (k *kustomized) check(dir string, users []string, around *cost) (string, co
 		t.add(k.checkRef(parsed, r, append(users, dir), &t))
 	}
 
+	k.checkLiterals(parsed)
 	k.count(parsed, &t, around)
 	for _, helm := range []string{"helmCharts", "helmGlobals", "helmChartInflationGenerator"} {
 		if parsed.fields[helm] != nil {
@@ -215,6 +216,23 @@ func (k *kustomized) count(parsed *kustomization, t, around *cost) {
 	passes += len(patches) + len(k.plugins[parsed.dir])
 	t.passes += passes
 	t.marks += product(product(passes, t.passes), n)
+}
+
+// checkLiterals refuses a literal that has no key. kustomize would quote it.
+func (k *kustomized) checkLiterals(parsed *kustomization) {
+	for _, field := range []string{"configMapGenerator", "secretGenerator"} {
+		list, _ := parsed.fields[field].([]any)
+		for i, entry := range list {
+			generator, _ := entry.(map[string]any)
+			literals, _ := generator["literals"].([]any)
+			for j, literal := range literals {
+				if text, ok := literal.(string); ok && strings.Index(text, "=") < 1 {
+					at := fmt.Sprintf("%s[%d].literals[%d]", field, i, j)
+					k.wrong(parsed.problem(at, "%s must be KEY=VALUE", at))
+				}
+			}
+		}
+	}
 }
 
 // countGenerator counts the keys and bytes of a generated object.
@@ -323,29 +341,29 @@ func (k *kustomized) checkRef(from *kustomization, r ref, users []string, so *co
 	case location == "":
 		return none // kustomize reports it
 	case r.remote():
-		k.wrong(from.problem(r.field, "%s %s: remote content is not fetched; commit it instead", fieldName(r.field), location))
+		k.wrong(from.problem(r.field, "%s: remote content is not fetched; commit it instead", r.name()))
 		return none
 	case path.IsAbs(location) || !inTree(path.Join(from.dir, location)):
-		k.wrong(from.problem(r.field, "%s %s: %v", fieldName(r.field), location, errOutside))
+		k.wrong(from.problem(r.field, "%s: %v", r.name(), errOutside))
 		return none
 	}
 
 	target := path.Join(from.dir, location)
 	switch s := k.stat(target); {
 	case s == absent:
-		k.wrong(from.problem(r.field, "%s %s: %s", fieldName(r.field), location, k.missingReason(target)))
+		k.wrong(from.problem(r.field, "%s: %s", r.name(), k.missingReason(target)))
 		return none
 	case s == special:
 		_, err := read(k.fsys, target)
 		if err == nil {
 			err = fmt.Errorf("not a regular file")
 		}
-		k.wrong(from.problem(r.field, "%s %s: %s", fieldName(r.field), location, cause(err)))
+		k.wrong(from.problem(r.field, "%s: %s", r.name(), cause(err)))
 		return none
 	case s == directory:
 		return k.checkDir(from, r, target, users, so)
 	case r.kind == refDir:
-		k.wrong(from.problem(r.field, "%s %s: must be the directory of a component", fieldName(r.field), location))
+		k.wrong(from.problem(r.field, "%s: must be the directory of a component", r.name()))
 		return none
 	}
 
@@ -378,19 +396,19 @@ func (k *kustomized) missingReason(target string) string {
 func (k *kustomized) checkDir(from *kustomization, r ref, target string, users []string, so *cost) (none cost) {
 	switch {
 	case r.kind == refPlugin:
-		k.wrong(from.problem(r.field, "%s %s: a directory of plugins is not supported; list its files", fieldName(r.field), r.value))
+		k.wrong(from.problem(r.field, "%s: a directory of plugins is not supported; list its files", r.name()))
 		return none
 	case r.kind != refEither && r.kind != refDir:
-		k.wrong(from.problem(r.field, "%s %s: is a directory", fieldName(r.field), r.value))
+		k.wrong(from.problem(r.field, "%s: is a directory", r.name()))
 		return none
 	case slices.Contains(users, target):
-		k.wrong(from.problem(r.field, "%s %s: a kustomization cannot use itself (%s)", fieldName(r.field), r.value, strings.Join(append(users, target), " uses ")))
+		k.wrong(from.problem(r.field, "%s: a kustomization cannot use itself (%s)", r.name(), strings.Join(append(users, target), " uses ")))
 		return none
 	case len(kustomizationFile(k.fsys, target)) == 0:
 		for _, name := range konfig.RecognizedKustomizationFileNames() {
 			k.stat(path.Join(target, name))
 		}
-		k.wrong(from.problem(r.field, "%s %s: the directory has no kustomization.yaml", fieldName(r.field), r.value))
+		k.wrong(from.problem(r.field, "%s: the directory has no kustomization.yaml", r.name()))
 		return none
 	}
 
@@ -408,7 +426,7 @@ func (k *kustomized) checkDir(from *kustomization, r ref, target string, users [
 func (k *kustomized) checkFile(from *kustomization, r ref, target string) (t cost) {
 	b, err := k.content(target)
 	if err != nil {
-		k.wrong(from.problem(r.field, "%s %s: %s", fieldName(r.field), r.value, cause(err)))
+		k.wrong(from.problem(r.field, "%s: %s", r.name(), cause(err)))
 		return t
 	}
 
@@ -444,7 +462,7 @@ func (k *kustomized) checkFile(from *kustomization, r ref, target string) (t cos
 			t.specs = specsOfConfiguration(b)
 		}
 		for _, p := range split(b, strings.HasSuffix(target, ".json")) {
-			if _, err := yaml.YAMLToJSONStrict(p.text); err != nil && !p.json {
+			if _, err := p.toJSON(); err != nil && !p.json {
 				k.wrong(p.faults(target, err)...)
 			}
 		}
@@ -462,8 +480,8 @@ func (k *kustomized) checkFile(from *kustomization, r ref, target string) (t cos
 func (k *kustomized) checkInline(from *kustomization, r ref) {
 	if r.kind == refPatch {
 		for _, p := range split([]byte(r.value), false) {
-			if _, err := yaml.YAMLToJSONStrict(p.text); err != nil {
-				k.wrong(from.problem(r.field, "%s: %s", fieldName(r.field), oneLine(err.Error())))
+			if _, err := p.toJSON(); err != nil {
+				k.wrong(from.problem(r.field, "%s: %s", fieldName(r.field), oneLine(withoutValues(err.Error()))))
 			}
 		}
 		return
@@ -516,7 +534,7 @@ func (k *kustomized) checkPluginPaths(d *document, value any) {
 		inner.findPaths("", refFile, value)
 		for _, r := range inner.refs {
 			if r.remote() {
-				k.wrong(d.problem("", "%s: remote content is not fetched; commit it instead", r.location()))
+				k.wrong(d.problem("", "%s: remote content is not fetched; commit it instead", withoutUser(r.location())))
 			}
 		}
 		for _, v := range value {
@@ -545,7 +563,7 @@ func (k *kustomized) documents(file string, built resmap.ResMap) ([]*document, [
 	for _, resource := range built.Resources() {
 		b, err := resource.MarshalJSON()
 		if err != nil {
-			return nil, []fleet.Problem{problem(file, 0, fmt.Sprintf("kustomize: object %s: %s", resource.CurId(), oneLine(err.Error())))}
+			return nil, []fleet.Problem{problem(file, 0, fmt.Sprintf("kustomize: object %s: %s", resource.CurId(), k.words(err)))}
 		}
 
 		if size += len(b); size > maxOutput {
@@ -554,7 +572,7 @@ func (k *kustomized) documents(file string, built resmap.ResMap) ([]*document, [
 
 		object, err := decode(b)
 		if err != nil {
-			return nil, []fleet.Problem{problem(file, 0, fmt.Sprintf("kustomize: object %s: %s", resource.CurId(), oneLine(err.Error())))}
+			return nil, []fleet.Problem{problem(file, 0, fmt.Sprintf("kustomize: object %s: %s", resource.CurId(), k.words(err)))}
 		}
 
 		d := &document{object: object, origin: fleet.Origin{File: file}, lines: func() map[string]int { return nil }}

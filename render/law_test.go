@@ -46,10 +46,10 @@ func content(rt *rapid.T, name string) string {
 			"resources: [x.yaml]\n", "resources: [y.yaml]\nnamePrefix: p-\n", "resources: [../a]\n", "resources: [b]\nnameSuffix: -s\n", "resources: [../b/c]\n", "resources: [../d/.h]\n",
 			"resources: [e, x.yaml]\n", "namePrefix: q-\nresources: [x.yaml]\n",
 			"configMapGenerator:\n- name: gen\n  files: [conf.txt]\n", "configMapGenerator:\n- name: gen\n  files: [../conf.txt]\n",
-			"resources: [k]\nnameSuffix: -k\n",
+			"resources: [k]\nnameSuffix: -k\n", "kind: Component\nresources: [x.yaml]\n", "components: [b]\n",
 		}).Draw(rt, "kustomization")
 	case ".fairleadignore":
-		return rapid.SampledFrom([]string{"x.yaml\n", "b/\n", "/y.yaml\n", "*\n!x.yaml\n", ""}).Draw(rt, "ignore")
+		return rapid.SampledFrom([]string{"x.yaml\n", "b/\n", "/y.yaml\n", "*\n!x.yaml\n", "kustomization.yaml\n", ""}).Draw(rt, "ignore")
 	case "fairlead.yaml":
 		return rapid.SampledFrom([]string{
 			"apiVersion: fairlead.dev/v1alpha1\nkind: FleetConfig\nspec: {maxDelete: 1}\n", "apiVersion: fairlead.dev/v1alpha1\nkind: FleetConfig\nspec: {maxDelete: 2}\n",

@@ -43,6 +43,7 @@ type walker struct {
 	fsys     fs.FS
 	layout   *layout
 	files    []string
+	below    []string // manifests below kustomizations
 	problems []fleet.Problem
 	// What was visited so far, against the limits of a tree.
 	entries, manifests, bytes, matches int
@@ -129,7 +130,9 @@ func (w *walker) dir(dir string, owned bool) {
 		return
 	}
 
-	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return isKustomizationFile(e.Name()) && !e.IsDir() }) {
+	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		return isKustomizationFile(e.Name()) && !e.IsDir() && !w.layout.ignores.skips(path.Join(dir, e.Name()), false)
+	}) {
 		w.take(dir, 0)
 		w.layout.dirs[dir] = true
 		owned = true
@@ -144,7 +147,9 @@ func (w *walker) dir(dir string, owned bool) {
 		switch {
 		case e.IsDir():
 			w.dir(name, owned)
-		case !isManifest(name) || owned && name != settingsFile || isKustomizationFile(name):
+		case !isManifest(name) || isKustomizationFile(name):
+		case owned && name != settingsFile:
+			w.below = append(w.below, name)
 		default:
 			w.take(name, 0)
 			w.files = append(w.files, name)
@@ -161,12 +166,12 @@ func notRegular(fsys fs.FS, name string) string {
 }
 
 func (w *walker) readIgnores(dir string, entries []fs.DirEntry) {
-	for _, e := range entries {
-		if !slices.Contains(ignoreFiles, e.Name()) || e.IsDir() {
+	for _, file := range ignoreFiles {
+		if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == file && !e.IsDir() }) {
 			continue
 		}
 
-		name := path.Join(dir, e.Name())
+		name := path.Join(dir, file)
 		b, err := read(w.fsys, name)
 		if err != nil {
 			w.wrong(name, "%s", cause(err))

@@ -68,6 +68,13 @@ func render(fsys fs.FS, name string, root bool, kinds fleet.Kinds) (u *unit, inv
 		}
 	}()
 
+	if root {
+		if f := unusedComponent(v, name); f != nil {
+			u.items, u.size = []*item{{findings: []*fleet.Finding{f}}}, v.bytes
+			return u, nil
+		}
+	}
+
 	var docs []*document
 	if root {
 		docs, u.broken = kustomize(v, name)

@@ -52,7 +52,7 @@ func OpenBranches(address string, auth Auth) (*Branches, error) {
 	if strings.HasPrefix(address, "file:") {
 		u, err := url.Parse(address)
 		if err != nil || u.Path == "" || u.Host != "" && u.Host != "localhost" || u.RawQuery != "" || u.Fragment != "" {
-			return nil, fmt.Errorf("url %s: use file:///path/to/repository", redact(address))
+			return nil, fmt.Errorf("url %s: use file:///path/to/repository", Redact(address))
 		}
 		b.repo, err = Open(u.Path)
 		return b, err
@@ -64,7 +64,7 @@ func OpenBranches(address string, auth Auth) (*Branches, error) {
 	}
 
 	if !isRemote {
-		return nil, fmt.Errorf("url %s: not a URL; use file:///path/to/repository", redact(address))
+		return nil, fmt.Errorf("url %s: not a URL; use file:///path/to/repository", Redact(address))
 	}
 
 	b.remote = remote

@@ -46,7 +46,7 @@ var (
 // run.
 func parseRemote(address string, auth Auth) (r *remote, isRemote bool, err error) {
 	refuse := func(format string, args ...any) (*remote, bool, error) {
-		return nil, false, fmt.Errorf("url %s: %s", redact(address), fmt.Sprintf(format, args...))
+		return nil, false, fmt.Errorf("url %s: %s", Redact(address), fmt.Sprintf(format, args...))
 	}
 
 	if address == "" || strings.HasPrefix(address, "-") {
@@ -134,10 +134,10 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-var userInfo = regexp.MustCompile(`://[^/@]*@`)
+var userInfo = regexp.MustCompile(`://[^/]*@`)
 
-// redact removes user and password from an address.
-func redact(address string) string { return userInfo.ReplaceAllString(address, "://") }
+// Redact removes user and password from an address: what is kept and shown has neither.
+func Redact(address string) string { return userInfo.ReplaceAllString(address, "://") }
 
 // redacted is an error of a remote without secrets: an error of a transport may
 // quote the address it was given.

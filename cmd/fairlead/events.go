@@ -128,7 +128,7 @@ func (f *eventsFlags) recordDir() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dir, err := checkpoint.DefaultDir(checkpoint.Origin{Repo: repo, Ref: f.ref, Path: f.path})
+	dir, err := checkpoint.DefaultDir(checkpoint.Origin{Repo: source.Redact(repo), Ref: f.ref, Path: f.path})
 	if err != nil {
 		return "", nil //nolint:nilerr // no home, so no run can have kept anything there
 	}

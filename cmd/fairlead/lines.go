@@ -48,7 +48,7 @@ type lines struct {
 func newLines(w io.Writer, encoding string, verbose bool) *lines {
 	l := &lines{w: w, verbose: verbose, ended: make(chan struct{})}
 	if encoding != "text" {
-		log := newLogger(encoding)
+		log := newLogger(w, encoding)
 		l.log = &log
 	}
 	l.more.L = &l.mu

@@ -179,7 +179,7 @@ func (q *liveQuestion) objects(members []string) list {
 	slices.SortStableFunc(all, func(a, b standing) int {
 		return cmp.Or(cmp.Compare(a.object.GetNamespace(), b.object.GetNamespace()), cmp.Compare(a.object.GetName(), b.object.GetName()), cmp.Compare(a.cluster, b.cluster))
 	})
-	var l list
+	l := list{live: true}
 	for _, s := range all {
 		l.items = append(l.items, item{object: s.object.Object})
 	}

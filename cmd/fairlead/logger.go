@@ -3,13 +3,15 @@
 package main
 
 import (
+	"io"
+
 	"github.com/go-logr/logr"
 	"go.uber.org/zap/zapcore"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
 
 // newLogger logs as Flux's controllers do, as json or for the console.
-func newLogger(encoding string) logr.Logger {
+func newLogger(w io.Writer, encoding string) logr.Logger {
 	style := func(c *zapcore.EncoderConfig) {
 		c.EncodeTime = zapcore.ISO8601TimeEncoder
 		c.EncodeLevel = zapcore.LowercaseLevelEncoder
@@ -21,5 +23,5 @@ func newLogger(encoding string) logr.Logger {
 	if encoding == "console" {
 		encoder = zap.ConsoleEncoder(style)
 	}
-	return zap.New(encoder, zap.Level(zapcore.InfoLevel), zap.StacktraceLevel(zapcore.PanicLevel))
+	return zap.New(zap.WriteTo(w), encoder, zap.Level(zapcore.InfoLevel), zap.StacktraceLevel(zapcore.PanicLevel))
 }

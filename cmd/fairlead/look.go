@@ -82,7 +82,7 @@ func (f *fleetFlags) open(ctx context.Context) (*source.Repo, error) {
 
 	dir := ""
 	if _, err := os.Stat(f.repo); err != nil {
-		if dir, err = checkpoint.DefaultDir(checkpoint.Origin{Repo: f.repo}); err != nil {
+		if dir, err = checkpoint.DefaultDir(checkpoint.Origin{Repo: source.Redact(f.repo)}); err != nil {
 			return nil, err
 		}
 	}

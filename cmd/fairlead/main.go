@@ -25,6 +25,7 @@ func main() { os.Exit(program(os.Args[1:])) }
 // program runs until it is done or a signal ends it. A second signal ends what
 // the first one did not.
 func program(args []string) int {
+	stderr := ownStderr()
 	heedMemoryLimit(memlimit.FromCgroup)
 	held := make([]byte, ballast)
 	defer runtime.KeepAlive(held)
@@ -33,10 +34,21 @@ func program(args []string) int {
 	context.AfterFunc(ctx, func() {
 		stop()
 		time.AfterFunc(mayEndIn, func() {
-			fmt.Fprintf(os.Stderr, "shutdown timed out after %s; state is saved, the next run resumes\n", mayEndIn)
+			fmt.Fprintf(stderr, "shutdown timed out after %s; state is saved, the next run resumes\n", mayEndIn)
 			os.Exit(exitFailed)
 		})
 	})
 
-	return run(ctx, args, os.Stdout, os.Stderr)
+	return run(ctx, args, os.Stdout, stderr)
+}
+
+// ownStderr returns the standard error, and leaves libraries another one that nobody
+// reads: kustomize writes warnings there, without a file, and what it could not merge,
+// which may be a value of a Secret (decision 48).
+func ownStderr() *os.File {
+	stderr := os.Stderr
+	if nowhere, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0); err == nil {
+		os.Stderr = nowhere
+	}
+	return stderr
 }

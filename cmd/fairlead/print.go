@@ -13,12 +13,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/fairlead/fairlead/object"
 )
 
 // list is the result of a look command, in no output format yet.
 type list struct {
 	columns []metav1.TableColumnDefinition
 	items   []item
+	live    bool // read from clusters: the values of Secrets are shown, as kubectl does
 }
 
 // item is one thing found: as an object, and as a row under the columns.
@@ -65,7 +68,9 @@ func (l list) print(w io.Writer, output string, single bool) error {
 		if err != nil {
 			return err
 		}
-		objects[i] = *u
+		if objects[i] = *u; !l.live {
+			objects[i].Object = object.Masked(u.Object)
+		}
 	}
 
 	var printer printers.ResourcePrinter = &printers.YAMLPrinter{}
@@ -115,16 +120,16 @@ func (l list) table(w io.Writer, wide bool) error {
 
 // asUnstructured takes an object through its JSON, which keeps whole numbers
 // whole.
-func asUnstructured(object any) (*unstructured.Unstructured, error) {
-	if m, ok := object.(map[string]any); ok {
+func asUnstructured(value any) (*unstructured.Unstructured, error) {
+	if m, ok := value.(map[string]any); ok {
 		return &unstructured.Unstructured{Object: m}, nil
 	}
-	if m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object); err == nil {
+	if m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(value); err == nil {
 		return &unstructured.Unstructured{Object: m}, nil
 	}
-	raw, err := json.Marshal(object)
+	raw, err := json.Marshal(value)
 	if err != nil {
-		return nil, fmt.Errorf("%T: %w", object, err)
+		return nil, fmt.Errorf("%T: %w", value, err)
 	}
 
 	u := &unstructured.Unstructured{}

@@ -23,7 +23,7 @@ func newRender() *cobra.Command {
 		Short: "Print the rendered manifests of one revision",
 		Long: `Renders the fleet's directory at --ref and prints its clusters, policies and
 templates, with the defaults that the fold applies. It folds nothing: it renders
-one tree.`,
+one tree. The values and annotations of Secrets are shown as ***.`,
 		Args: mustNotHaveArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.render(cmd, output) },
 	}

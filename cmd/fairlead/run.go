@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/reconcile"
 	"github.com/fairlead/fairlead/reconcile/checkpoint"
+	"github.com/fairlead/fairlead/source"
 )
 
 type runFlags struct {
@@ -82,12 +83,12 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 
-	origin := checkpoint.Origin{Repo: f.repo, Ref: f.ref, Path: f.path}
+	origin := checkpoint.Origin{Repo: source.Redact(f.repo), Ref: f.ref, Path: f.path}
 	if f.state == "" {
 		if f.repo, err = absolute(f.repo); err != nil {
 			return err
 		}
-		origin.Repo = f.repo
+		origin.Repo = source.Redact(f.repo)
 		if f.state, err = checkpoint.DefaultDir(origin); err != nil {
 			return err
 		}

@@ -10,8 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/look/report"
 	"github.com/fairlead/fairlead/printable"
+	"github.com/fairlead/fairlead/render"
 	"github.com/fairlead/fairlead/source"
 )
 
@@ -22,8 +24,8 @@ func newValidate() *cobra.Command {
 		Short: "Check the fleet at a revision and report all problems at once",
 		Long: `Folds the history up to --ref as the loop would and prints, as file:line: message,
 every reason why its commit is refused or awaits confirmation, or else its findings.
-It exits 1 if the commit is refused or awaits confirmation, or a unit of it is
-frozen.`,
+It exits 1 if the commit is refused or awaits confirmation, a unit of it is frozen,
+or an override or script fails for a template on each of its clusters.`,
 		Args: mustNotHaveArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.validate(cmd) },
 	}
@@ -53,6 +55,13 @@ func (f *lookFlags) validate(cmd *cobra.Command) error {
 		return &exitError{exitFailed}
 	}
 	findings := append(state.Findings(), report.HoldFindings(&state, &state, time.Now())...)
+	failures, nowhere := state.OverrideFailures()
+	findings = append(findings, failures...)
+	unlisted, err := f.unlisted(cmd.Context(), head)
+	if err != nil {
+		return err
+	}
+	findings = append(findings, unlisted...)
 	for _, finding := range findings {
 		printable.Fprintf(out, "%s [%s %s]\n", finding, finding.Severity, finding.Code)
 	}
@@ -62,11 +71,33 @@ func (f *lookFlags) validate(cmd *cobra.Command) error {
 		return &exitError{exitFailed}
 	}
 
+	if nowhere > 0 {
+		printable.Fprintf(stderr, "fairlead: commit %s is accepted, but %s can be sent to no cluster\n", source.Short(head), report.Count(nowhere, "template"))
+		return &exitError{exitFailed}
+	}
+
 	s := state.Snapshot
 	printable.Fprintf(stderr, "commit %s is valid: %s, %s, %s, %s%s\n", source.Short(head), report.Count(s.Clusters.Len(), "cluster"),
 		report.Count(s.Policies.Len(), "polic"), report.Count(s.Templates.Len(), "template"), report.Count(len(findings), "finding"), f.besides(cmd.Context(), head))
 
 	return nil
+}
+
+// unlisted are the clusters and policies that no kustomization takes up.
+func (f *lookFlags) unlisted(ctx context.Context, head string) ([]fleet.Finding, error) {
+	repo, err := f.fleetFlags.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, err := repo.Commit(head)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := c.Tree(f.path)
+	if err != nil {
+		return nil, err
+	}
+	return render.Unlisted(tree), nil
 }
 
 // besides points out that the validated commit is not the one checked out: its

@@ -81,10 +81,23 @@ func difference(b, a *fields, path fieldpath.Path, both bool) (Difference, bool)
 		return d, false
 	}
 	d.Before, d.After = was, is
-	if (a.secret || b.secret) && (*path[0].FieldName == "data" || *path[0].FieldName == "stringData") {
+	if (a.secret || b.secret) && holdsValues(path) {
 		d.Before, d.After, d.Redacted = nil, nil, true
 	}
 	return d, true
+}
+
+// holdsValues reports whether a field of a Secret holds its values. kubectl leaves a
+// whole manifest in an annotation, and other tools do alike. A field that nobody knows
+// may be a value that is indented wrongly.
+func holdsValues(path fieldpath.Path) bool {
+	switch *path[0].FieldName {
+	case "type", "immutable":
+		return false
+	case "metadata":
+		return len(path) > 1 && path[1].FieldName != nil && *path[1].FieldName == "annotations"
+	}
+	return true
 }
 
 // ignored are our own marks, and what names the object.

@@ -117,6 +117,11 @@ func TestDriftOfASecret(t *testing.T) {
 	if got, want := told(push.Changes(live, manifest)), "data.b: redacted; data.d: redacted; type: other => Opaque"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
+	// kubectl leaves the whole manifest in an annotation (A8).
+	manifest["metadata"] = map[string]any{"name": "s", "labels": map[string]any{"a": "b"}, "annotations": map[string]any{"kubectl.kubernetes.io/last-applied-configuration": "YQ=="}}
+	if got, want := told(push.Drift(live, manifest)), "data.b: redacted; metadata.annotations[kubectl.kubernetes.io/last-applied-configuration]: redacted; metadata.labels.a: <nil> => b; type: other => Opaque"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
 	if got := fmt.Sprintf("%#v", push.Changes(nil, manifest)); strings.Contains(got, "YQ==") || strings.Contains(got, `"c"`) {
 		t.Errorf("a value shows: %s", got)
 	}

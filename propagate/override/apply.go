@@ -87,7 +87,8 @@ func (e *edit) image(over *policyv1alpha1.ImageOverrider) error {
 
 	changed, err := overrideImage(reference, over)
 	if err != nil {
-		return fmt.Errorf("%s: %w", over.Predicate.Path, err)
+		// What stands there may be anything, also a value of a Secret (decision 48).
+		return fmt.Errorf("%s: is not an image reference", over.Predicate.Path)
 	}
 
 	return setStringAt(e.object, over.Predicate.Path, changed)

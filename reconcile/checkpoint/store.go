@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -108,6 +109,8 @@ func (c *Store) Load(origin Origin, hist *history.History) (propagate.State, boo
 		return propagate.State{}, false, fmt.Errorf("checkpoint: %w", err)
 	}
 
+	kept := h.Origin
+	h.Origin.Repo = withoutUser(h.Origin.Repo) // an earlier version kept it as it was given
 	switch {
 	case h.Format == 0:
 		return propagate.State{}, false, nil
@@ -129,6 +132,11 @@ func (c *Store) Load(origin Origin, hist *history.History) (propagate.State, boo
 		return propagate.State{}, false, fmt.Errorf("checkpoint: %w", err)
 	}
 
+	if kept != h.Origin {
+		if err := c.rename(&h); err != nil {
+			return propagate.State{}, false, err
+		}
+	}
 	if saved.Redigested {
 		// Every digest may differ, so everything is written again.
 		if err := c.Forget(); err != nil {
@@ -141,6 +149,23 @@ func (c *Store) Load(origin Origin, hist *history.History) (propagate.State, boo
 	c.kept = state
 	return state, true, nil
 }
+
+// rename writes the head again, without the user and password in an address.
+func (c *Store) rename(h *head) error {
+	raw, err := seal(h)
+	if err == nil {
+		err = c.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucketMeta).Put(keyHead, raw) })
+	}
+	if err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	return nil
+}
+
+// withoutUser is an address without user and password.
+func withoutUser(address string) string { return userInfo.ReplaceAllString(address, "://") }
+
+var userInfo = regexp.MustCompile(`://[^/]*@`)
 
 // read reads the records of a bucket, on all processors in parallel: in a large fleet
 // they take most of the startup.
