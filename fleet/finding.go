@@ -50,6 +50,7 @@ const (
 	FindingHoldChanged      = "hold-changed"
 	FindingWavesChanged     = "waves-changed"
 	FindingGateChanged      = "gate-changed"
+	FindingNotApplied       = "field-not-applied"
 )
 
 // Finding tells a reviewer something about a commit without refusing it.
