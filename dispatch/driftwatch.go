@@ -256,7 +256,7 @@ func (d *driftWatch) findAbsent(version uint64, all *relist) {
 	for id, e := range d.w.holdings.entries {
 		since := e.Version > version && e.Version > all.newest
 		if id.GroupKind() == all.gvk.GroupKind() && e.UID != "" && !all.seen[id] && d.w.queue.jobs[id] == nil && !since {
-			d.drifted(id, "was deleted", "")
+			d.deleted(id, "")
 		}
 	}
 }
@@ -271,7 +271,7 @@ func (d *driftWatch) judge(told member.WatchEvent) {
 	case told.Gone && told.UID != e.UID && told.UID != "":
 		// The one before ours.
 	case told.Gone:
-		d.drifted(told.ID, "was deleted", told.By)
+		d.deleted(told.ID, told.By)
 	case told.UID != e.UID:
 		d.drifted(told.ID, "was replaced", told.By)
 	case told.Deleting, told.Version != 0 && told.Version <= e.Version:
@@ -288,6 +288,29 @@ func (d *driftWatch) judge(told member.WatchEvent) {
 	case !e.Fields.Same(told.Fields, w.fleet.Desire(w.cluster, told.ID).RetainReplicas):
 		d.drifted(told.ID, "was changed", told.By)
 	}
+}
+
+// deleted has an object made again that is gone. A Job that its cluster removes a while
+// after it has finished is not: it has done what it was for, and would do it again. The
+// lock is held.
+func (d *driftWatch) deleted(id object.ID, by string) {
+	if !d.expires(id) {
+		d.drifted(id, "was deleted", by)
+		return
+	}
+	d.w.notes[id] = "finished, and removed by its ttlSecondsAfterFinished"
+}
+
+// expires reports whether what was acknowledged of an object has its cluster remove it.
+// The lock is held.
+func (d *driftWatch) expires(id object.ID) bool {
+	want := d.w.fleet.Desire(d.w.cluster, id)
+	if id.Group != "batch" || id.Kind != "Job" || want.Verb != Apply || d.w.holdings.entries[id].Digest != want.Digest {
+		return false
+	}
+	manifest, err := want.Manifest()
+	spec, _ := manifest["spec"].(map[string]any)
+	return err == nil && spec["ttlSecondsAfterFinished"] != nil
 }
 
 // isTaken reports whether another fleet has made an object its own that we have on

@@ -20,8 +20,9 @@ import (
 // namesOf is a start with several names for one cluster, met in any order. Who of
 // them says last who it is says so after all others.
 type namesOf struct {
-	names []string
-	last  string
+	names  []string
+	last   string
+	colour string // of what each is sent, so that it is asked
 }
 
 // begin returns the names that were served.
@@ -55,7 +56,7 @@ func (n namesOf) begin(t *testing.T, s *embedded.Server, inventory dispatch.Inve
 			}
 			return a, err
 		}))))
-		works[name] = apply(configMap("of-"+name, "red"))
+		works[name] = apply(configMap("of-"+name, n.colour))
 	}
 	for _, name := range expect {
 		d.Expect(name, identityOf(t, s))
@@ -85,7 +86,7 @@ func TestNamesOfOneClusterAreNoRace(t *testing.T) {
 	names := []string{"eu-1", "eu-2", "eu-3"}
 	for i := range 20 {
 		last := names[i%3]
-		served := namesOf{names, last}.begin(t, start(t, "one"), &dispatchtest.Inventory{})
+		served := namesOf{names, last, "red"}.begin(t, start(t, "one"), &dispatchtest.Inventory{})
 		if len(served) != 1 || served[0] != "eu-1" {
 			t.Fatalf("start %d, where %s answers last: %v were served, want eu-1", i, last, served)
 		}
@@ -97,11 +98,11 @@ func TestNamesOfOneClusterAreNoRace(t *testing.T) {
 func TestKnownNameKeepsItsCluster(t *testing.T) {
 	for i := range 20 {
 		s, inventory := start(t, "one"), &dispatchtest.Inventory{}
-		if served := (namesOf{[]string{"eu-2"}, ""}).begin(t, s, inventory); len(served) != 1 {
+		if served := (namesOf{[]string{"eu-2"}, "", "red"}).begin(t, s, inventory); len(served) != 1 {
 			t.Fatal("it was not met")
 		}
 		last := []string{"eu-2", "aa-1", "eu-3"}[i%3]
-		served := namesOf{[]string{"aa-1", "eu-2", "eu-3"}, last}.begin(t, s, inventory)
+		served := namesOf{[]string{"aa-1", "eu-2", "eu-3"}, last, "blue"}.begin(t, s, inventory)
 		if len(served) != 1 || served[0] != "eu-2" {
 			t.Fatalf("start %d, where %s answers last: %v were served, want eu-2", i, last, served)
 		}
@@ -111,7 +112,7 @@ func TestKnownNameKeepsItsCluster(t *testing.T) {
 // A9, decision 49: where no record says whose a cluster is, spec.id may.
 func TestNameThatGitSaysKeepsItsCluster(t *testing.T) {
 	for _, last := range []string{"eu-1", "eu-2"} {
-		served := namesOf{[]string{"eu-1", "eu-2"}, last}.begin(t, start(t, "one"), &dispatchtest.Inventory{}, "eu-2")
+		served := namesOf{[]string{"eu-1", "eu-2"}, last, "red"}.begin(t, start(t, "one"), &dispatchtest.Inventory{}, "eu-2")
 		if len(served) != 1 || served[0] != "eu-2" {
 			t.Fatalf("where %s answers last: %v were served, want eu-2", last, served)
 		}

@@ -54,6 +54,7 @@ const (
 	FindingUnusedComponent  = "unused-component"
 	FindingUnlisted         = "not-listed"
 	FindingEncrypted        = "encrypted"
+	FindingNotApplied       = "field-not-applied"
 )
 
 // Finding tells a reviewer something about a commit without refusing it.

@@ -30,6 +30,25 @@ func StripServerFields(object map[string]any) {
 	stripKind(object)
 }
 
+// NotApplied returns the fields of a template that somebody means to have an effect and
+// that StripServerFields removes, with why; none for most.
+func NotApplied(object map[string]any) (fields []Unapplied) {
+	meta, _ := object["metadata"].(map[string]any)
+	if list, _ := meta["finalizers"].([]any); len(list) > 0 {
+		fields = append(fields, Unapplied{"metadata.finalizers", "the controller that takes a finalizer off sets it, and without one the object could never be deleted"})
+	}
+	if list, _ := meta["ownerReferences"].([]any); len(list) > 0 {
+		fields = append(fields, Unapplied{"metadata.ownerReferences", "they name a UID, which differs on every cluster"})
+	}
+	if spec, _ := object["spec"].(map[string]any); object["kind"] == "Job" && spec["ttlSecondsAfterFinished"] != nil {
+		fields = append(fields, Unapplied{"spec.ttlSecondsAfterFinished", "a finished Job stays until its template is removed, so that it counts as finished and is not run again"})
+	}
+	return fields
+}
+
+// Unapplied is a field that is in git and on no cluster.
+type Unapplied struct{ Path, Why string }
+
 // stripKind removes the fields that one cluster's controllers filled in.
 func stripKind(object map[string]any) {
 	switch object["kind"] {

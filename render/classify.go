@@ -152,6 +152,7 @@ func classifyTemplate(d *document, unit string) (*item, []fleet.Problem) {
 	meta := d.object["metadata"].(map[string]any)
 	namespace, _ := meta["namespace"].(string)
 	defines := definitionOf(d)
+	unapplied := object.NotApplied(d.object)
 	t, wrong := fleet.NewTemplate(d.object, object.DefaultScope, d.origin, unit)
 	if len(wrong) > 0 {
 		return nil, wrong
@@ -162,6 +163,12 @@ func classifyTemplate(d *document, unit string) (*item, []fleet.Problem) {
 	}
 
 	it := &item{document: t.Document(), defines: defines}
+	for _, f := range unapplied {
+		it.findings = append(it.findings, &fleet.Finding{
+			Code: fleet.FindingNotApplied, Severity: fleet.SeverityNotice, Object: t.ID, Origin: d.at(f.Path),
+			Message: fmt.Sprintf("%s of %s is not applied: %s", f.Path, t.ID, f.Why),
+		})
+	}
 	if f := lint(d, t); f != nil {
 		it.findings = append(it.findings, f)
 	}

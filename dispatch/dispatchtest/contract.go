@@ -97,6 +97,7 @@ func RunWrapped(t *testing.T, open func(t *testing.T) *rest.Config, wrap func(me
 		{"watched, an update is one request", watchedUpdates},
 		{"watched, a hand edit is undone", watchedEdit},                               // digest §13, case 73; F41
 		{"watched, what was deleted is made again", watchedDelete},                    // digest §13, case 73; F41
+		{"watched, a Job that its TTL removed is not run again", watchedExpired},      // R16
 		{"watched, a label that was stripped is put back", watchedLabel},              // F41, T59
 		{"watched, what others write is left alone", watchedOthers},                   // T59
 		{"watched, an autoscaler is left alone", watchedAutoscaler},                   // digest §13, case 73; T59

@@ -95,9 +95,48 @@ func watchedDelete(w *world) {
 	}
 }
 
+const migration = `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: migrate, namespace: NS}
+spec:
+  ttlSecondsAfterFinished: 60
+  template: {spec: {restartPolicy: Never, containers: [{name: migrate, image: "migrate:1"}]}}`
+
+func watchedExpired(w *world) {
+	expires, o := w.object(migration), w.object(settings)
+	stays := w.object(strings.NewReplacer("name: migrate,", "name: stays,", "  ttlSecondsAfterFinished: 60\n", "").Replace(migration))
+	w.watched(apply(expires), apply(stays), apply(o))
+	w.remove(expires)
+	w.remove(stays)
+	w.becomes("the one without a TTL is there again", func() bool { return w.find(stays) != nil })
+	noted := func() bool {
+		for _, outcome := range w.d.Outcomes() {
+			if outcome.ID == ID(expires) && outcome.Err == nil && strings.Contains(outcome.Note, "removed by its ttlSecondsAfterFinished") {
+				return true
+			}
+		}
+		return false
+	}
+	w.becomes("it is told", noted)
+	w.restart() // and found absent by a relist
+	w.must(apply(expires), apply(stays), apply(o))
+	w.becomes("it is told again", noted)
+	if w.find(expires) != nil {
+		w.t.Error("it ran again")
+	}
+
+	next := w.object(strings.Replace(migration, "migrate:1", "migrate:2", 1))
+	w.must(apply(next), apply(stays), apply(o))
+	if w.find(next) == nil {
+		w.t.Error("another content did not run")
+	}
+}
+
 func (w *world) remove(o map[string]any) {
 	w.t.Helper()
-	if err := w.resource(o).Delete(context.Background(), ID(o).Name, metav1.DeleteOptions{}); err != nil {
+	background := metav1.DeletePropagationBackground // a Job's own would wait for a controller
+	if err := w.resource(o).Delete(context.Background(), ID(o).Name, metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
 		w.t.Fatal(err)
 	}
 }

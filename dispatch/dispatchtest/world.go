@@ -143,7 +143,7 @@ func (w *world) namespace() {
 }
 
 var plurals = map[string]string{
-	"ConfigMap": "configmaps", "Deployment": "deployments", "Service": "services", "Namespace": "namespaces",
+	"ConfigMap": "configmaps", "Job": "jobs", "Deployment": "deployments", "Service": "services", "Namespace": "namespaces",
 	"Secret": "secrets", "CustomResourceDefinition": "customresourcedefinitions", "Ship": "ships",
 }
 
