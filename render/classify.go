@@ -44,6 +44,9 @@ type definition struct {
 
 // classify turns a document into an item, by its kind.
 func classify(d *document, unit string, kinds fleet.Kinds) (*item, []fleet.Problem) {
+	if unit == d.origin.File && d.isNoObject() {
+		return nil, []fleet.Problem{noManifest(fleet.Problem{Origin: d.origin, Message: "not a Kubernetes object: it has no kind and no metadata.name"})}
+	}
 	if wrong := checkMeta(d); len(wrong) > 0 {
 		return nil, wrong
 	}
@@ -69,6 +72,12 @@ func classify(d *document, unit string, kinds fleet.Kinds) (*item, []fleet.Probl
 	}
 
 	return classifyTemplate(d, unit)
+}
+
+// isNoObject reports whether a document has nothing that makes an object.
+func (d *document) isNoObject() bool {
+	meta, _ := d.object["metadata"].(map[string]any)
+	return d.object["kind"] == nil && meta["name"] == nil && meta["generateName"] == nil
 }
 
 // isControl reports whether a document is of a kind that decides what goes
@@ -113,7 +122,11 @@ func checkMeta(d *document) (wrong []fleet.Problem) {
 	apiVersion, _ := d.object["apiVersion"].(string)
 	settings := d.object["kind"] == fleetv1alpha1.KindFleetConfig && strings.HasPrefix(apiVersion, fleetv1alpha1.GroupVersion.Group+"/")
 	if !settings || meta["name"] != nil {
-		text(meta["name"], "metadata.name")
+		if generated, _ := meta["generateName"].(string); generated != "" && meta["name"] == nil {
+			wrong = append(wrong, d.problem("metadata.generateName", "metadata.name is required: an object is tracked by its name, so a cluster cannot choose one (generateName)"))
+		} else {
+			text(meta["name"], "metadata.name")
+		}
 	}
 
 	if meta["namespace"] != nil {

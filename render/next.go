@@ -9,6 +9,7 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -389,6 +390,40 @@ func (n *next) duplicate(what string, places ...fleet.Origin) {
 	n.duplicates[what] = append(n.duplicates[what], places...)
 }
 
+// renderedBy says which units make one object of one document; "" for two documents.
+func (n *next) renderedBy(what string, p, first fleet.Origin) string {
+	if p != first {
+		return ""
+	}
+
+	var by []string
+	note := func(u *unit) {
+		if u == nil || !u.root {
+			return
+		}
+		if slices.ContainsFunc(u.items, func(it *item) bool {
+			return it.document.Value != nil && it.document.Origin() == p && it.document.String() == what
+		}) {
+			by = append(by, u.path)
+		}
+	}
+
+	for _, u := range n.replaced {
+		note(u)
+	}
+	for name, u := range n.prev.units.All() {
+		if !n.done(name) {
+			note(u)
+		}
+	}
+
+	slices.Sort(by)
+	if len(by) < 2 {
+		return ""
+	}
+	return fmt.Sprintf(" is rendered by the kustomizations in %s; give each its own namespace or namePrefix, or follow one with --path", strings.Join(by, " and "))
+}
+
 // reportDuplicates turns duplicates into problems, at every place but the
 // first, which each problem names.
 func (n *next) reportDuplicates() {
@@ -401,7 +436,12 @@ func (n *next) reportDuplicates() {
 		for _, p := range rest {
 			// A base that two roots render alike is one place, twice.
 			if p != first || places[len(places)-1] == first {
-				n.wrong(fleet.Problem{Origin: p, Message: fmt.Sprintf("%s is also defined at %s", what, first) + n.frozenAt(p, first)})
+				message := fmt.Sprintf("%s is also defined at %s", what, first)
+				frozen := n.frozenAt(p, first)
+				if by := n.renderedBy(what, p, first); by != "" && frozen == "" {
+					message = what + by
+				}
+				n.wrong(fleet.Problem{Origin: p, Message: message + frozen})
 			}
 		}
 	}

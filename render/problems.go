@@ -77,12 +77,15 @@ func distinct(p []fleet.Problem) []fleet.Problem {
 	return slices.Compact(p)
 }
 
+// cutOff is how a message ends that was too long.
+const cutOff = " …"
+
 // short cuts a message that is too long.
 func short(message string) string {
 	if len(message) <= maxMessage {
 		return message
 	}
-	return strings.ToValidUTF8(message[:maxMessage], "") + " …"
+	return strings.ToValidUTF8(message[:maxMessage], "") + cutOff
 }
 
 func problem(file string, line int, message string) fleet.Problem {

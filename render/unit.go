@@ -98,6 +98,9 @@ func render(fsys fs.FS, name string, root bool, kinds fleet.Kinds) (u *unit, inv
 	}
 
 	if u.broken != nil {
+		if !root && IgnoreLine(u.broken[0]) != "" {
+			u.broken = u.broken[:1] // says all
+		}
 		u.items = nil
 		u.broken, u.more = first(u.broken, 0)
 	}
@@ -114,7 +117,12 @@ func plainFile(v *view, name string) ([]*document, []fleet.Problem) {
 	if err != nil {
 		return nil, []fleet.Problem{problem(name, 0, cause(err))}
 	}
-	return parseFile(name, b)
+
+	docs, wrong := parseFile(name, b)
+	if len(wrong) > 0 && checkText(b) == nil && !looksLikeManifest(b) {
+		return nil, []fleet.Problem{noManifest(wrong[0])}
+	}
+	return docs, wrong
 }
 
 // current reports whether everything that the unit read is unchanged.

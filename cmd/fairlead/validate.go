@@ -5,6 +5,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,12 +16,14 @@ import (
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/look/report"
 	"github.com/fairlead/fairlead/printable"
+	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/render"
 	"github.com/fairlead/fairlead/source"
 )
 
 func newValidate() *cobra.Command {
 	var f lookFlags
+	var suggest bool
 	cmd := &cobra.Command{
 		Use:   "validate",
 		Short: "Check the fleet at a revision and report all problems at once",
@@ -27,19 +32,54 @@ every reason why its commit is refused or awaits confirmation, or else its findi
 It exits 1 if the commit is refused or awaits confirmation, a unit of it is frozen,
 or an override or script fails for a template on each of its clusters.`,
 		Args: mustNotHaveArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.validate(cmd) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.validate(cmd, suggest) },
 	}
 	f.bind(cmd.Flags())
+	cmd.Flags().BoolVar(&suggest, "suggest-ignore", false, "print only the lines for .fairleadignore that leave out what is no manifest")
 	return cmd
 }
 
-func (f *lookFlags) validate(cmd *cobra.Command) error {
+// suggestIgnore prints the lines for .fairleadignore that the problems of a commit
+// propose, without those that another one covers.
+func suggestIgnore(w io.Writer, state *propagate.State) {
+	lines := map[string]bool{}
+	note := func(problems []fleet.Problem) {
+		for _, p := range problems {
+			if line := render.IgnoreLine(p); line != "" {
+				lines[line] = true
+			}
+		}
+	}
+
+	if state.Refusal != nil {
+		note(state.Refusal.Problems)
+	}
+	for u := range state.Snapshot.Units.Values() {
+		note(u.Broken)
+	}
+
+	for _, line := range slices.Sorted(maps.Keys(lines)) {
+		covered := false
+		for dir := range lines {
+			covered = covered || dir != line && strings.HasSuffix(dir, "/") && strings.HasPrefix(line, dir)
+		}
+		if !covered {
+			printable.Fprintf(w, "%s\n", line)
+		}
+	}
+}
+
+func (f *lookFlags) validate(cmd *cobra.Command, suggest bool) error {
 	head, state, err := f.folded(cmd.Context())
 	if err != nil {
 		return err
 	}
 
 	out, stderr := cmd.OutOrStdout(), cmd.ErrOrStderr()
+	if suggest {
+		suggestIgnore(out, &state)
+		return nil
+	}
 	if r := state.Refusal; r != nil {
 		for _, p := range r.Problems {
 			fmt.Fprintln(out, p.Error())
