@@ -17,7 +17,7 @@ import (
 // never a manifest, which could hold a secret. Restore puts the contents back
 // from snapshots of those commits.
 
-// BindingRecord is a Binding on disk.
+// BindingRecord is a Binding on disk, with as many fields as that has.
 type BindingRecord struct {
 	Claim          *fleet.PolicyRef `json:"claim,omitempty"`
 	Template       object.Digest    `json:"template"`

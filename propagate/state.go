@@ -21,6 +21,9 @@ const Version = 1
 // State is what the history up to a commit has decided. The zero State is the
 // one before the first commit. Nothing reachable from a State is altered once
 // Step has returned it.
+//
+// It has more than 40 methods because everybody asks it, each file in its own terms:
+// Karmada's (view.go), a plan's, a member's, a checkpoint's.
 type State struct {
 	Commit   string          // the last one folded
 	Accepted string          // the last one that was not refused or held; "" before the first

@@ -71,6 +71,9 @@ var ErrNotConverged = errors.New("not every member is where git wants it")
 const drainTime = 10 * time.Second
 
 // Loop reconciles the members of a fleet with git.
+//
+// It has more than 20 fields because a round goes through all of them in one goroutine:
+// what it was opened with, how far it is in git and on the members, and what it has told.
 type Loop struct {
 	opt        Options
 	origin     checkpoint.Origin
