@@ -35,21 +35,3 @@ func (st *step) tooMuch() *fleet.Problem {
 func (st *step) overloaded() bool {
 	return st.next.Works > maxWorks+st.prev.Works || st.in.cost.rendered > maxRendered
 }
-
-// sizeOf is about the size of a value as JSON.
-func sizeOf(value any) (size int) {
-	switch value := value.(type) {
-	case string:
-		return len(value) + 2
-	case map[string]any:
-		for key, v := range value {
-			size += len(key) + 4 + sizeOf(v)
-		}
-	case []any:
-		for _, v := range value {
-			size += 1 + sizeOf(v)
-		}
-	}
-
-	return size + 1
-}

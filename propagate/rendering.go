@@ -64,7 +64,7 @@ func (r *rendering) render(t *fleet.Template, s share, cluster *fleet.Cluster) (
 // keep keeps what a rule made for the next cluster that gets the same. With rules of
 // their own for thousands of clusters, the objects would not fit into memory.
 func (r *rendering) keep(key string, made rendered) {
-	size := sizeOf(made.object)
+	size := object.SizeOf(made.object)
 	r.cost.rendered += size
 	if r.kept += size; r.kept > maxKept {
 		clear(r.memo)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
+	"github.com/fairlead/fairlead/object"
 )
 
 // maxCost limits the operations of one rule, times the bytes of the object and of
@@ -16,7 +17,7 @@ const maxCost = 1 << 32
 
 // checkCost counts the work of a rule before it is done (decision 43). A rule with
 // few operations can edit an object of any size, so most need no count of bytes.
-func checkCost(object map[string]any, o *policyv1alpha1.Overriders) error {
+func checkCost(obj map[string]any, o *policyv1alpha1.Overriders) error {
 	n := operations(o)
 	if n < maxCost/maxSize {
 		return nil
@@ -27,8 +28,8 @@ func checkCost(object map[string]any, o *policyv1alpha1.Overriders) error {
 		return err
 	}
 
-	if size := sizeOf(object) + len(rule); n > maxCost/size {
-		return fmt.Errorf("%d operations on an object of %d bytes are too much for one rule: at most %d are applied to it", n, sizeOf(object), maxCost/size)
+	if size := object.SizeOf(obj) + len(rule); n > maxCost/size {
+		return fmt.Errorf("%d operations on an object of %d bytes are too much for one rule: at most %d are applied to it", n, size-len(rule), maxCost/size)
 	}
 	return nil
 }
@@ -54,22 +55,4 @@ func operations(o *policyv1alpha1.Overriders) int {
 		n += 1 + len(o.FieldOverrider[i].JSON) + len(o.FieldOverrider[i].YAML)
 	}
 	return n
-}
-
-// sizeOf is about the size of a value as JSON.
-func sizeOf(value any) (size int) {
-	switch value := value.(type) {
-	case string:
-		return len(value) + 2
-	case map[string]any:
-		for key, v := range value {
-			size += len(key) + 4 + sizeOf(v)
-		}
-	case []any:
-		for _, v := range value {
-			size += 1 + sizeOf(v)
-		}
-	}
-
-	return size + 1
 }
