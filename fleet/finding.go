@@ -51,6 +51,7 @@ const (
 	FindingHoldChanged      = "hold-changed"
 	FindingWavesChanged     = "waves-changed"
 	FindingGateChanged      = "gate-changed"
+	FindingNamespaceCreated = "namespace-created"
 	FindingUnusedComponent  = "unused-component"
 	FindingUnlisted         = "not-listed"
 	FindingEncrypted        = "encrypted"

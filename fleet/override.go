@@ -5,6 +5,7 @@ package fleet
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -61,6 +62,14 @@ type Rule struct {
 
 	Clusters *schedule.Affinity // nil means every cluster
 	digest   object.Digest
+}
+
+// Writes reports whether the rule writes to a field of the object, given as a JSON
+// pointer, or to what the field is in.
+func (r *Rule) Writes(pointer string) bool {
+	return slices.ContainsFunc(r.Overriders.Plaintext, func(o policyv1alpha1.PlaintextOverrider) bool {
+		return pointer == o.Path || strings.HasPrefix(pointer, o.Path+"/")
+	})
 }
 
 // NewOverride defaults and validates an override (digest §1.3). lines is as in

@@ -63,9 +63,11 @@ type Template struct {
 	// Object is the whole object after defaulting (decision 25), without the
 	// fields that only a server writes.
 	Object map[string]any
-	// Digest covers Object.
+	// Unset are the fields of the spec that Object has by default alone (decision 53).
+	Unset []string
+	// Digest covers Object without what is unset.
 	Digest object.Digest
-	// Update covers Object without the labels and annotations whose changes do not
+	// Update covers the same without the labels and annotations whose changes do not
 	// activate anything (decision 1).
 	Update object.Digest
 	Origin Origin

@@ -49,14 +49,18 @@ func NewTemplate(obj map[string]any, scope object.Scope, origin Origin, unit str
 
 	id := object.ID{Group: gv.Group, Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName()}
 	object.StripServerFields(obj)
-	setDefaults(id.GroupKind(), obj)
+	written := object.DigestJSON(obj)
+	update := object.DigestJSON(withoutBookkeeping(obj))
+	unset := setDefaults(id.GroupKind(), obj)
+
 	t := &Template{
 		ID:         id,
 		APIVersion: u.GetAPIVersion(),
 		Labels:     u.GetLabels(),
 		Object:     obj,
-		Digest:     object.DigestJSON(obj),
-		Update:     object.DigestJSON(withoutBookkeeping(obj)),
+		Unset:      unset,
+		Digest:     written,
+		Update:     update,
 		Origin:     origin,
 		Unit:       unit,
 		Demand:     newDemand(id, obj),
@@ -96,26 +100,31 @@ func (templates) Load(s *Snapshot) ordered.Map[*Template]       { return s.Templ
 func (templates) Store(s *Snapshot, all ordered.Map[*Template]) { s.Templates = all }
 
 // setDefaults sets the defaults of Karmada's API server that later rules rely
-// on (decision 25).
-func setDefaults(gk schema.GroupKind, object map[string]any) {
+// on (decision 25), and returns the fields of the spec that had none.
+func setDefaults(gk schema.GroupKind, object map[string]any) (unset []string) {
 	spec, ok := object["spec"].(map[string]any)
 	if !ok {
-		return
+		return nil
 	}
 
 	switch gk {
 	case deployment, replicaSet, statefulSet:
 		if spec["replicas"] == nil {
-			spec["replicas"] = int64(1)
+			unset = []string{"replicas"}
 		}
 	case Job:
 		if spec["parallelism"] == nil && spec["completions"] == nil {
-			spec["completions"] = int64(1)
+			unset = []string{"completions"}
 		}
 		if spec["parallelism"] == nil {
-			spec["parallelism"] = int64(1)
+			unset = append(unset, "parallelism")
 		}
 	}
+
+	for _, field := range unset {
+		spec[field] = int64(1)
+	}
+	return unset
 }
 
 // withoutBookkeeping is obj as decision 1 compares it: a change of Karmada's or

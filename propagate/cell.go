@@ -193,8 +193,12 @@ func action(runs, want *Content) Action {
 	return ActionUpdate
 }
 
-// sameButShare reports whether two contents would be equal with one share.
+// sameButShare reports whether two contents differ in their shares alone.
 func sameButShare(a, b *Content) bool {
+	if a.Replicas == b.Replicas {
+		return false
+	}
+
 	x, err := withoutShare(a)
 	if err != nil {
 		return false
@@ -206,7 +210,7 @@ func sameButShare(a, b *Content) bool {
 // withoutShare is a content with the same share, whatever it has: also where
 // it wants no replicas and so is no workload.
 func withoutShare(c *Content) (map[string]any, error) {
-	object, err := shared(c.Template, share{replicas: 1, completions: -1}, c.reviser)
+	object, err := shared(c.Template, whole(1), c.reviser)
 	if field := fleet.ReplicaField(c.Template.GroupKind()); err == nil && field != "" && c.reviser == nil {
 		setSpec(object, field, 1)
 	}

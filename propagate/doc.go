@@ -48,13 +48,14 @@
 //   - crd.go: an object needs the definition of its kind (fold rule 15)
 //   - rebalance.go: workloads that a rebalancer names and no policy places
 //   - depend.go: what is required beside an owner (fold rule 16)
-//   - work.go, rendering.go: what each cluster gets, with package override (fold
-//     rule 17)
+//   - work.go, share.go, rendering.go: what each cluster gets, with package override
+//     (fold rule 17)
 //
 // Readers show a state, or compare two, and change nothing:
 //
 //   - trace.go, reason.go, candidates.go: why a template is on a cluster, or not
-//   - plan.go, cell.go, because.go, waiting.go: what a merge would do
+//   - plan.go, cell.go, because.go, waiting.go, needednamespace.go: what a merge would
+//     do
 //   - changes.go: what a step did
 //   - findings.go: what is worth saying about a state
 //   - view.go, names.go, memberstatus.go: a state in Karmada's terms

@@ -38,7 +38,7 @@ func (s *State) ManifestFor(id object.ID, cluster string) map[string]any {
 	}
 
 	r := newRendering(&s.index, t)
-	obj, _, rules, err := r.render(t, share{0, -1}, on)
+	obj, _, rules, err := r.render(t, whole(0), on)
 	if err != nil {
 		return nil
 	}

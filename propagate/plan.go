@@ -102,6 +102,7 @@ func Compare(base, head *State, guard *Guard) (plan *Plan) {
 	p.unchangedHolds()
 	p.returned()
 	p.deferred()
+	p.neededNamespaces()
 
 	slices.SortFunc(p.cells, func(a, b Cell) int {
 		return cmp.Or(cmp.Compare(a.Object.Key(), b.Object.Key()), cmp.Compare(a.Cluster, b.Cluster))

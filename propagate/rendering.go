@@ -23,7 +23,7 @@ type rendered struct {
 // render is the template's content for one cluster: first what its share of
 // replicas makes of it, then the cluster overrides, then those of its
 // namespace, which edit what the former made and so prevail (digest
-// §5.3, §5.5). It returns the rules that were applied, and a key for them and
+// §5.3, §5.5), without what nobody set. It returns the rules that were applied, and a key for them and
 // the share.
 func (r *rendering) render(t *fleet.Template, s share, cluster *fleet.Cluster) (obj map[string]any, key string, applied []*fleet.Rule, err error) {
 	key = fmt.Sprint(s)
@@ -58,7 +58,7 @@ func (r *rendering) render(t *fleet.Template, s share, cluster *fleet.Cluster) (
 		applied = append(applied, rules...)
 	}
 
-	return at.object, key, applied, nil
+	return sent(t, s, applied, at.object), key, applied, nil
 }
 
 // keep keeps what a rule made for the next cluster that gets the same. With rules of

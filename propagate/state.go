@@ -16,7 +16,7 @@ import (
 // Version is of these rules. It is raised when the same snapshots lead to
 // other digests: a checkpoint that carries another one is digested again, which
 // counts as no update (fold rule 7).
-const Version = 1
+const Version = 2
 
 // State is what the history up to a commit has decided. The zero State is the
 // one before the first commit. Nothing reachable from a State is altered once
@@ -169,7 +169,10 @@ type Content struct {
 
 	// Completions are a Job's share, -1 where they are not divided.
 	Completions int64
-	APIVersion  string
+
+	// Divided is set where a division gives a number to a template that has none.
+	Divided    bool
+	APIVersion string
 
 	// Template has the content. It is nil in a restored state where the work
 	// is held: nothing is sent then, and it can be rendered again from

@@ -20,18 +20,14 @@ import (
 // and whether it may have it now.
 func (d *decision) work() {
 	b := d.b
-	completions := b.completions()
+	shares := b.shares()
 	r := newRendering(&d.after.index, b.Active.Template)
 	r.cost = d.cost
 	targets := b.withAttached(d.needed.on)
 
 	b.Works = make([]Work, len(targets))
 	for i, target := range targets {
-		s := share{target.Count, -1}
-		if n, divided := completions[target.Name]; divided {
-			s.completions = n
-		}
-
+		s := shares(target)
 		w := Work{Cluster: target.Name, Held: b.holds(target.Name, d.needed.on), Preserve: b.inForce().Keeps()}
 		was := d.workBefore(target.Name)
 		w.Want, w.Blocked = d.content(target.Name, s, was, r)
@@ -102,12 +98,6 @@ func (b *Binding) holds(cluster string, on map[string]attachment) bool {
 	return a.held && (!b.targets(cluster) || b.inForce().Hold(cluster))
 }
 
-// share is what makes the contents of one template on two clusters differ, besides
-// their overrides.
-type share struct {
-	replicas, completions int64
-}
-
 // workBefore is the template's work on a cluster before this step. A cluster
 // that comes back into the fleet runs what it ran when it left (fold rule 15),
 // also of a template that had no binding meanwhile.
@@ -143,7 +133,7 @@ func (d *decision) content(cluster string, s share, was *Work, r *rendering) (wa
 		if was != nil && was.Blocked == err.Error() && had.share() == s {
 			return had, was.Blocked
 		}
-		return &Content{Replicas: s.replicas, Completions: s.completions, APIVersion: active.Template.APIVersion, TemplateCommit: active.TemplateCommit, Revision: d.commit}, err.Error()
+		return &Content{Replicas: s.replicas, Completions: s.completions, Divided: s.divided, APIVersion: active.Template.APIVersion, TemplateCommit: active.TemplateCommit, Revision: d.commit}, err.Error()
 	}
 
 	if was != nil && was.Blocked != "" {
@@ -158,14 +148,14 @@ func (d *decision) content(cluster string, s share, was *Work, r *rendering) (wa
 		c = d.newContent(cleaned(obj), s, rules, r.reviser)
 		r.made[key] = c
 	}
-	if had == nil || had.Digest != c.Digest || had.share() != s {
+	if had == nil || had.Digest != c.Digest || had.Replicas != c.Replicas || had.Completions != c.Completions {
 		return c, ""
 	}
 
 	// It is made in another way with the same result, or a restored state has only
 	// its digest. The commits that made it before still make it.
 	kept := *c
-	kept.Revision, kept.TemplateCommit = had.Revision, had.TemplateCommit
+	kept.Revision, kept.TemplateCommit, kept.Divided = had.Revision, had.TemplateCommit, had.Divided || c.Divided
 	return &kept, ""
 }
 
@@ -175,6 +165,7 @@ func (d *decision) newContent(obj map[string]any, s share, rules []*fleet.Rule, 
 		Digest:         object.DigestJSON(obj),
 		Replicas:       s.replicas,
 		Completions:    s.completions,
+		Divided:        s.divided,
 		APIVersion:     d.b.Active.Template.APIVersion,
 		Template:       d.b.Active.Template,
 		TemplateCommit: d.b.Active.TemplateCommit,
@@ -196,8 +187,6 @@ func (c *Content) requiring(ids []object.ID) *Content {
 	return &kept
 }
 
-func (c *Content) share() share { return share{c.Replicas, c.Completions} }
-
 // rendering makes the contents of one binding, each of them once.
 type rendering struct {
 	index   *index
@@ -210,26 +199,6 @@ type rendering struct {
 
 func newRendering(ix *index, t *fleet.Template) *rendering {
 	return &rendering{index: ix, reviser: ix.script(t, interpret.ReviseReplica), memo: map[string]rendered{}, made: map[string]*Content{}, cost: &cost{}}
-}
-
-// completions shares a divided Job's completions in proportion to its
-// parallelism (digest §5.4); nil when there is nothing to share.
-func (b *Binding) completions() map[string]int64 {
-	if b.GroupKind() != fleet.Job || !b.Active.Policy.Placement.Divided() {
-		return nil
-	}
-
-	spec, _ := b.Active.Template.Object["spec"].(map[string]any)
-	total, ok := spec["completions"].(int64)
-	if !ok {
-		return nil
-	}
-
-	shares := map[string]int64{}
-	for _, s := range schedule.Webster(b.Targets, total) {
-		shares[s.Name] = s.Count
-	}
-	return shares
 }
 
 // object is the content as it is applied, without the marks that tell it is
@@ -249,27 +218,7 @@ func (c *Content) object() map[string]any {
 		}
 		object = next
 	}
-	return cleaned(object)
-}
-
-// shared is the template with a cluster's share of its replicas. It shares
-// with the template what it leaves as it is.
-func shared(t *fleet.Template, s share, reviser *fleet.Script) (map[string]any, error) {
-	if reviser != nil && s.replicas > 0 {
-		return reviser.Revised(t, s.replicas)
-	}
-
-	object := maps.Clone(t.Object)
-	if _, workload := t.Demand.Wanted(); workload && reviser == nil {
-		if field := fleet.ReplicaField(t.GroupKind()); field != "" {
-			setSpec(object, field, s.replicas)
-		}
-	}
-
-	if s.completions >= 0 {
-		setSpec(object, "completions", s.completions)
-	}
-	return object, nil
+	return cleaned(sent(c.Template, c.share(), c.Rules, object))
 }
 
 // cleaned is an object without the keys that stay out of the members.
@@ -284,18 +233,6 @@ func cleaned(obj map[string]any) map[string]any {
 	object.RemoveKeys(obj, "labels", object.IsReserved)
 	object.RemoveKeys(obj, "annotations", object.IsReserved)
 	return obj
-}
-
-// setSpec writes over a field of the spec that is there.
-func setSpec(object map[string]any, field string, value int64) {
-	spec, _ := object["spec"].(map[string]any)
-	if spec[field] == nil {
-		return
-	}
-
-	spec = maps.Clone(spec)
-	spec[field] = value
-	object["spec"] = spec
 }
 
 // Overwrites reports whether an object that is not ours is adopted (digest §5.7):

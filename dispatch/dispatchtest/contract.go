@@ -44,6 +44,7 @@ func RunWrapped(t *testing.T, open func(t *testing.T) *rest.Config, wrap func(me
 		{"an object that was removed by hand is made again", removedByHand},            // digest §13, case 73
 		{"an autoscaler's replicas stay", autoscaled},                                  // digest §13, case 73
 		{"an autoscaler's replicas are overruled without the label", overruled},        // digest §13, case 73
+		{"replicas that nobody sets are left to who scales", unsetReplicas},            // R09
 		{"replicas that are retained later are never reset", retainedLater},
 		{"overwrite keeps the replicas of what it adopts", overwriteRetains},
 		{"a foreign object is reported", foreign}, // digest §13, case 65

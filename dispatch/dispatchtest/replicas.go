@@ -74,6 +74,18 @@ func overruled(w *world) {
 	w.runs(o, 2, "example.com/web:2")
 }
 
+func unsetReplicas(w *world) {
+	w.namespace()
+	unset := strings.Replace(web, "  replicas: 2\n", "", 1)
+	o := w.object(unset)
+	w.must(apply(o))
+	w.runs(o, 1, "example.com/web:1")
+
+	w.scale(o, 7)
+	w.must(apply(w.object(strings.Replace(unset, "web:1", "web:2", 1))))
+	w.runs(o, 7, "example.com/web:2")
+}
+
 func retainedLater(w *world) {
 	w.namespace()
 	o := w.object(web)

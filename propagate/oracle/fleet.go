@@ -212,9 +212,6 @@ func newTemplate(in object) *template {
 	if !slices.Contains([]string{"Namespace", "CustomResourceDefinition", "ClusterRole"}, kind) && text(meta, "namespace") == "" {
 		meta["namespace"] = "default"
 	}
-	if kind == "Deployment" && at(o, "spec")["replicas"] == nil {
-		o["spec"].(object)["replicas"] = 1.0
-	}
 	t := &template{
 		apiVersion: text(o, "apiVersion"),
 		kind:       kind,
@@ -281,7 +278,11 @@ func (t *template) replicas() (int64, bool) {
 	if t.kind != "Deployment" {
 		return 0, false
 	}
-	n, _ := at(t.object, "spec")["replicas"].(float64)
+	spec, _ := t.object["spec"].(object)
+	n, set := spec["replicas"].(float64)
+	if spec != nil && !set {
+		n = 1 // as an API server has it (decision 25)
+	}
 	asks := false
 	for _, c := range list(at(t.object, "spec", "template", "spec")["containers"]) {
 		asks = asks || len(at(c.(object), "resources", "requests")) > 0

@@ -9,9 +9,13 @@ import (
 )
 
 // manifest is what a cluster gets of a template: its share of replicas, then
-// the overrides of the cluster, then those of its namespace (digest §5.3).
-func (f *fleet) manifest(t *template, share int64, cluster string) (object, error) {
+// the overrides of the cluster, then those of its namespace (digest §5.3). Replicas
+// that the template does not have go only where a division or an override sets them
+// (decision 53).
+func (f *fleet) manifest(t *template, share int64, divided bool, cluster string) (object, error) {
 	o := copied(t.object).(object)
+	_, set := at(o, "spec")["replicas"]
+	set = set || divided
 	if _, workload := t.replicas(); workload {
 		o["spec"].(object)["replicas"] = float64(share)
 	}
@@ -46,11 +50,17 @@ func (f *fleet) manifest(t *template, share int64, cluster string) (object, erro
 				if err := apply(at(rule, "overriders"), o); err != nil {
 					return nil, err
 				}
+				for _, p := range list(at(rule, "overriders")["plaintext"]) {
+					set = set || text(p.(object), "path") == "/spec/replicas"
+				}
 			}
 		}
 		if t.namespace == "" {
 			break // there are none of its namespace
 		}
+	}
+	if t.kind == "Deployment" && !set {
+		delete(at(o, "spec"), "replicas")
 	}
 	meta := at(o, "metadata")
 	for _, own := range []string{"fairlead.dev/hold", "fairlead.dev/preserve"} {

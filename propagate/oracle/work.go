@@ -89,7 +89,8 @@ func (st *step) send(key string, b *Binding, needs map[string][]need) {
 				last.Released, last.Want = left.released, left.released
 			}
 		}
-		o, err := st.now.manifest(b.template, clusters[c], c)
+		_, target := b.Targets[c]
+		o, err := st.now.manifest(b.template, clusters[c], target && b.divided(), c)
 		if err != nil {
 			w.Blocked, w.Released = true, last.Released
 		} else {
