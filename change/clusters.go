@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	fleetv1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
+	"github.com/fairlead/fairlead/fleet"
 )
 
 // expand returns the clusters that words select: by name, by glob, and by wave=N
@@ -34,11 +35,11 @@ func (s *Session) expand(p *Policy, words []string) (names []string, err error) 
 func (s *Session) expandOne(p *Policy, word string, held []string) (found []string, err error) {
 	clusters := s.in.Snapshot.Clusters
 	if n, ok := strings.CutPrefix(word, "wave="); ok {
-		wave, err := p.wave(n)
+		wave, err := s.wave(p, n)
 		if err != nil {
 			return nil, err
 		}
-		return p.now.Waves[wave-1], nil
+		return p.waves[wave-1], nil
 	}
 	if !strings.ContainsAny(word, "*?[") {
 		if _, ok := clusters.Get(word); !ok && !slices.Contains(held, word) {
@@ -64,14 +65,18 @@ func (s *Session) expandOne(p *Policy, word string, held []string) (found []stri
 	return found, nil
 }
 
-// wave parses the number of one of the policy's waves.
-func (p *Policy) wave(n string) (int, error) {
-	wave, err := strconv.Atoi(n)
+// wave finds one of the policy's waves by its number, or by its name in fairlead.yaml.
+func (s *Session) wave(p *Policy, called string) (int, error) {
+	wave, err := strconv.Atoi(called)
+	if err != nil && len(p.now.Waves) == 0 {
+		wave = s.in.Snapshot.Settings.Wave(called)
+	}
+
 	switch {
-	case len(p.now.Waves) == 0:
-		return 0, fmt.Errorf("%s has no waves: its annotation %s would list them", p.title, fleetv1alpha1.AnnotationWaves)
-	case err != nil || wave < 1 || wave > len(p.now.Waves):
-		return 0, fmt.Errorf("%s has waves 1 to %d, and no wave %q", p.title, len(p.now.Waves), n)
+	case len(p.waves) == 0:
+		return 0, fmt.Errorf("%s has no waves: spec.waves of %s would list them, or its annotation %s", p.title, fleet.SettingsFile, fleetv1alpha1.AnnotationWaves)
+	case wave < 1 || wave > len(p.waves):
+		return 0, fmt.Errorf("%s has waves 1 to %d, and no wave %q", p.title, len(p.waves), called)
 	}
 	return wave, nil
 }

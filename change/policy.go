@@ -31,6 +31,7 @@ func (s *Session) document(kind, name string, origin fleet.Origin) (*yamledit.Ob
 // Policy is a policy under edit.
 type Policy struct {
 	now   *fleet.Policy // as it is before the edit
+	waves [][]string
 	doc   yamledit.Policy
 	file  string // in the repository
 	title string // its name, with the namespace where the name is ambiguous
@@ -63,7 +64,7 @@ func (s *Session) policyOf(ref fleet.PolicyRef, title string) (*Policy, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &Policy{p, yamledit.Policy{Object: o}, s.inRepository(p.Origin.File), title}, nil
+		return &Policy{p, s.in.Snapshot.WavesOf(p), yamledit.Policy{Object: o}, s.inRepository(p.Origin.File), title}, nil
 	}
 }
 

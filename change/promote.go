@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	fleetv1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
@@ -18,7 +19,7 @@ import (
 type Promote struct {
 	Policy, Namespace string // "" is every policy with waves
 	Next              bool
-	To                int // counted from 1
+	To                string // a number, counted from 1, or a name of fairlead.yaml
 }
 
 // Name returns the name from which a branch name is derived.
@@ -26,19 +27,20 @@ func (f *Promote) Name() string {
 	switch {
 	case f.Policy != "":
 		return "promote-" + path.Base(f.Policy)
-	case f.To > 0:
-		return fmt.Sprintf("promote-to-wave-%d", f.To)
+	case f.To != "":
+		return "promote-to-wave-" + f.To
 	}
 	return "promote-next"
 }
 
 // Check requires a target: the next wave, or a number.
 func (f *Promote) Check() error {
+	n, err := strconv.Atoi(f.To)
 	switch {
-	case f.Next == (f.To != 0):
+	case f.Next == (f.To != ""):
 		return optionf("specify --next or --to WAVE")
-	case f.To < 0:
-		return optionf("--to %d: waves are counted from 1", f.To)
+	case err == nil && n < 1:
+		return optionf("--to %d: waves are counted from 1", n)
 	}
 	return nil
 }
@@ -62,36 +64,37 @@ func (f *Promote) one(s *Session, c *Edit) error {
 	}
 
 	everywhere, held := p.now.Suspended()
+	wave := next(p.now, p.waves)
 	switch {
-	case f.To > 0:
-		if _, err := p.wave(fmt.Sprint(f.To)); err != nil {
+	case f.To != "":
+		if wave, err = s.wave(p, f.To); err != nil {
 			return err
 		}
-	case len(p.now.Waves) == 0 && everywhere:
-		return fmt.Errorf("%s is suspended everywhere and has no waves, so there is no next cluster: name one with fairlead resume, or list the waves in the annotation %s", p.title, fleetv1alpha1.AnnotationWaves)
-	case len(p.now.Waves) == 0 && len(held) > 0:
+	case len(p.waves) == 0 && everywhere:
+		return fmt.Errorf("%s is suspended everywhere and has no waves, so there is no next cluster: name one with fairlead resume, or list the waves in spec.waves of %s or in the annotation %s", p.title, fleet.SettingsFile, fleetv1alpha1.AnnotationWaves)
+	case len(p.waves) == 0 && len(held) > 0:
 		c.subject = "fleet: promote " + p.title + " to " + held[0]
 		return s.release(p, held[:1], "", c)
 	}
 
-	wave := f.To
-	if f.Next {
-		wave = next(p.now)
-	}
-	clusters := suspendedIn(p.now, wave)
+	clusters := suspendedIn(p.now, p.waves, wave)
 	if len(clusters) == 0 {
-		c.tell(p, "%s", nothingLeft(p, f.To))
+		c.tell(p, "%s", nothingLeft(p, f.upTo(wave)))
 		return nil
 	}
 
 	c.subject = c.on(fmt.Sprintf("fleet: promote %s to wave %d", p.title, wave), clusters)
-	return s.release(p, clusters, fmt.Sprintf(" (wave %d of %d)", wave, len(p.now.Waves)), c)
+	return s.release(p, clusters, fmt.Sprintf(" (wave %d of %d)", wave, len(p.waves)), c)
 }
 
 // every promotes all policies with suspended clusters in the waves up to f.To, or
 // without it up to the earliest wave in which any of them has one.
 func (f *Promote) every(s *Session, c *Edit) error {
-	wave := f.To
+	wave, named, err := f.everyTo(s)
+	if err != nil {
+		return err
+	}
+
 	names := map[string]int{}
 	var refs []fleet.PolicyRef
 	for p := range s.in.Snapshot.Policies.Values() {
@@ -99,8 +102,11 @@ func (f *Promote) every(s *Session, c *Edit) error {
 		if f.Namespace != "" && p.Ref.Namespace != f.Namespace {
 			continue
 		}
+		if named && len(p.Waves) > 0 {
+			continue // its own waves have no names
+		}
 		refs = append(refs, p.Ref)
-		if n := next(p); f.Next && n > 0 && (wave == 0 || n < wave) {
+		if n := next(p, s.in.Snapshot.WavesOf(p)); f.Next && n > 0 && (wave == 0 || n < wave) {
 			wave = n
 		}
 	}
@@ -109,18 +115,19 @@ func (f *Promote) every(s *Session, c *Edit) error {
 	var clusters []string
 	for _, ref := range refs {
 		p := s.in.Snapshot.Policies.At(ref.Key())
-		if len(p.Waves) == 0 && len(report.Held(p)) > 0 {
+		waves := s.in.Snapshot.WavesOf(p)
+		if len(waves) == 0 && len(report.Held(p)) > 0 {
 			without++
 		}
-		if wave == 0 || len(suspendedIn(p, wave)) == 0 {
+		if wave == 0 || len(suspendedIn(p, waves, wave)) == 0 {
 			continue
 		}
 		found, err := s.policyOf(ref, titleOf(ref, names[ref.Name] == 1))
 		if err != nil {
 			return err
 		}
-		released := suspendedIn(found.now, wave)
-		if err := s.release(found, released, fmt.Sprintf(" (wave %d of %d of %s)", min(wave, len(found.now.Waves)), len(found.now.Waves), found.title), c); err != nil {
+		released := suspendedIn(found.now, found.waves, wave)
+		if err := s.release(found, released, fmt.Sprintf(" (wave %d of %d of %s)", min(wave, len(found.waves)), len(found.waves), found.title), c); err != nil {
 			return err
 		}
 		_, more := split(released, clusters)
@@ -140,6 +147,29 @@ func (f *Promote) every(s *Session, c *Edit) error {
 	return nil
 }
 
+// everyTo is the number of the wave that f.To means for every policy, 0 for the next
+// one. named reports whether it is a name of fairlead.yaml.
+func (f *Promote) everyTo(s *Session) (wave int, named bool, err error) {
+	if f.To == "" {
+		return 0, false, nil
+	}
+	if wave, err = strconv.Atoi(f.To); err == nil {
+		return wave, false, nil
+	}
+	if wave = s.in.Snapshot.Settings.Wave(f.To); wave == 0 {
+		return 0, false, fmt.Errorf("spec.waves of %s has no wave %q", fleet.SettingsFile, f.To)
+	}
+	return wave, true, nil
+}
+
+// upTo is the wave up to which clusters were looked for, 0 for all.
+func (f *Promote) upTo(wave int) int {
+	if f.Next {
+		return 0
+	}
+	return wave
+}
+
 func upTo(wave int) string {
 	if wave == 0 {
 		return "its waves"
@@ -155,9 +185,9 @@ func (s *Session) release(p *Policy, clusters []string, wave string, c *Edit) er
 }
 
 // next returns the first wave that has a suspended cluster, or 0.
-func next(p *fleet.Policy) int {
-	for i := range p.Waves {
-		if len(suspendedIn(p, i+1)) > 0 {
+func next(p *fleet.Policy, waves [][]string) int {
+	for i := range waves {
+		if len(suspendedIn(p, waves, i+1)) > 0 {
 			return i + 1
 		}
 	}
@@ -165,9 +195,9 @@ func next(p *fleet.Policy) int {
 }
 
 // suspendedIn lists the suspended clusters of the waves up to one.
-func suspendedIn(p *fleet.Policy, wave int) (clusters []string) {
+func suspendedIn(p *fleet.Policy, waves [][]string, wave int) (clusters []string) {
 	everywhere, names := p.Suspended()
-	for _, of := range p.Waves[:min(wave, len(p.Waves))] {
+	for _, of := range waves[:min(wave, len(waves))] {
 		for _, name := range of {
 			if everywhere || slices.Contains(names, name) {
 				clusters = append(clusters, name)
@@ -187,7 +217,7 @@ func nothingLeft(p *Policy, to int) string {
 	}
 
 	var waves []string
-	for _, wave := range p.now.Waves {
+	for _, wave := range p.waves {
 		waves = append(waves, wave...)
 	}
 

@@ -27,7 +27,7 @@ func (p *Policy) readNotes(c *check, annotations map[string]string) {
 		if err := yaml.UnmarshalStrict([]byte(text), &p.Waves); err != nil {
 			c.at(at, "annotation %s must be a list of lists of cluster names: %s", fleetv1alpha1.AnnotationWaves, yamlErrorText(err))
 		}
-		checkWaves(c, at, p.Waves)
+		checkWaves(c, at, "annotation "+fleetv1alpha1.AnnotationWaves, p.Waves)
 	}
 }
 
@@ -49,24 +49,6 @@ func readHolds(c *check, annotations map[string]string) (holds map[string]fleetv
 		}
 	}
 	return holds
-}
-
-func checkWaves(c *check, at string, waves [][]string) {
-	in := map[string]int{}
-	for i, wave := range waves {
-		if len(wave) == 0 {
-			c.at(at, "annotation %s: wave %d names no cluster", fleetv1alpha1.AnnotationWaves, i+1)
-		}
-		for _, name := range wave {
-			switch first := in[name]; {
-			case name == "":
-				c.at(at, "annotation %s: wave %d has an empty name", fleetv1alpha1.AnnotationWaves, i+1)
-			case first > 0:
-				c.at(at, "annotation %s: %s is in wave %d and in wave %d", fleetv1alpha1.AnnotationWaves, name, first, i+1)
-			}
-			in[name] = i + 1
-		}
-	}
 }
 
 func annotationPath(key string) string { return "metadata.annotations." + key }

@@ -98,6 +98,7 @@ func (settings) Validate(doc *fleetv1alpha1.FleetConfig, c *check) *Settings {
 		}
 	}
 
+	checkFleetWaves(c, s.Waves)
 	return &Settings{Name: doc.Name, Spec: s, Origin: c.origin}
 }
 

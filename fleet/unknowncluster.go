@@ -42,6 +42,20 @@ func (s *Snapshot) UnknownClusters(p *Policy) []Finding {
 	return n.found
 }
 
+// UnknownWaves returns a finding for each cluster that the waves of fairlead.yaml name
+// and the fleet does not have.
+func (s *Snapshot) UnknownWaves() []Finding {
+	if s.Settings == nil {
+		return nil
+	}
+
+	n := namedClusters{fleet: s, by: SettingsFile, at: func(string) Origin { return s.Settings.Origin }}
+	for _, wave := range s.Settings.Waves() {
+		n.check("spec.waves", wave)
+	}
+	return n.found
+}
+
 // UnknownHeld returns a finding for each cluster that a template's own annotation
 // holds and that the fleet does not have.
 func (s *Snapshot) UnknownHeld(t *Template) []Finding {

@@ -34,6 +34,7 @@ func (p *planner) rules() {
 		}
 	}
 	p.gatesChanged()
+	p.fleetWavesChanged()
 }
 
 func (p *planner) rule(code string, severity fleet.Severity, policy *fleet.Policy, at fleet.Origin, format string, args ...any) {
@@ -201,6 +202,17 @@ func (p *planner) wavesChanged(before, after *fleet.Policy) {
 	if !reflect.DeepEqual(before.Waves, after.Waves) {
 		p.rule(fleet.FindingWavesChanged, fleet.SeverityNotice, after, after.At("metadata.annotations."+fleetv1alpha1.AnnotationWaves), "changes its waves: %s -> %s", waves(before.Waves), waves(after.Waves))
 	}
+}
+
+// fleetWavesChanged is about the waves of fairlead.yaml, which many policies have.
+func (p *planner) fleetWavesChanged() {
+	before, after := p.base.snapshot().Settings.Waves(), p.head.snapshot().Settings.Waves()
+	if p.base.Snapshot == nil || reflect.DeepEqual(before, after) {
+		return
+	}
+
+	p.findings = append(p.findings, fleet.Finding{Code: fleet.FindingWavesChanged, Severity: fleet.SeverityNotice, Origin: p.settingsOrigin(),
+		Message: fmt.Sprintf("the waves of policies without waves of their own change (spec.waves): %s -> %s", waves(before), waves(after))})
 }
 
 func waves(all [][]string) string {

@@ -46,6 +46,7 @@ func (s *State) Findings() []fleet.Finding {
 		all = append(all, snapshot.NoEffect(p)...)
 	}
 
+	all = append(all, snapshot.UnknownWaves()...)
 	for o := range snapshot.Overrides.Values() {
 		all = append(all, snapshot.UnknownTargets(o)...)
 	}

@@ -143,8 +143,8 @@ func clustersCalled(s *propagate.State, word string) (found []string, err error)
 // inWave returns the clusters of wave n of any policy.
 func inWave(s *propagate.State, n int) (names []string) {
 	for p := range s.Snapshot.Policies.Values() {
-		if n <= len(p.Waves) {
-			names = append(names, p.Waves[n-1]...)
+		if waves := s.Snapshot.WavesOf(p); n <= len(waves) {
+			names = append(names, waves[n-1]...)
 		}
 	}
 	return names

@@ -78,6 +78,7 @@ type Row struct {
 	ID      object.ID
 	Binding *propagate.Binding // nil for a removed template
 	policy  *fleet.Policy      // nil if none claims it
+	waves   [][]string         // of the policy
 }
 
 // Rows returns the templates that a query selects, sorted.
@@ -91,7 +92,8 @@ func (q MatrixQuery) Rows(f *status.Fleet) (rows []Row) {
 		}
 		r := Row{ID: b.ID, Binding: b}
 		if b.Claim != nil {
-			r.policy, _ = s.Snapshot.Policies.Get(b.Claim.Key())
+			r.policy = s.Snapshot.Policies.At(b.Claim.Key())
+			r.waves = s.Snapshot.WavesOf(r.policy)
 		}
 		rows = append(rows, r)
 	}
@@ -109,7 +111,7 @@ func (q MatrixQuery) Rows(f *status.Fleet) (rows []Row) {
 
 // wants reports whether a query selects a cell of a row.
 func (q MatrixQuery) wants(r Row, cells map[string]*status.Cell) bool {
-	if q.Wave > 0 && (r.policy == nil || q.Wave > len(r.policy.Waves)) {
+	if q.Wave > len(r.waves) {
 		return false
 	}
 	if len(q.Only) == 0 && len(q.Clusters) == 0 {
@@ -128,7 +130,7 @@ func (q MatrixQuery) wants(r Row, cells map[string]*status.Cell) bool {
 
 // inWave reports whether a cluster is in the query's wave.
 func (q MatrixQuery) inWave(r Row, cluster string) bool {
-	return q.Wave == 0 || slices.Contains(r.policy.Waves[q.Wave-1], cluster)
+	return q.Wave == 0 || slices.Contains(r.waves[q.Wave-1], cluster)
 }
 
 // is reports whether a cell is in the state that a word of Words names.
@@ -153,7 +155,7 @@ func NewMatrix(f *status.Fleet, q MatrixQuery, rows []Row) *Matrix {
 		case len(orders) == 1:
 			i = 1 // the only order: rows without one fit into it
 		case r.policy != nil:
-			i = indexOf(orders, r.policy.Waves) + 1
+			i = indexOf(orders, r.waves) + 1
 		}
 		under[i] = append(under[i], r)
 	}
@@ -216,8 +218,8 @@ func (r Row) policyName() string {
 // waveOrders returns the different waves that the policies of a fleet define.
 func waveOrders(s *propagate.State) (orders [][][]string) {
 	for p := range s.Snapshot.Policies.Values() {
-		if len(p.Waves) > 0 && indexOf(orders, p.Waves) < 0 {
-			orders = append(orders, p.Waves)
+		if waves := s.Snapshot.WavesOf(p); len(waves) > 0 && indexOf(orders, waves) < 0 {
+			orders = append(orders, waves)
 		}
 	}
 	return orders

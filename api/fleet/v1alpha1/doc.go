@@ -43,6 +43,17 @@ type FleetConfigSpec struct {
 	SkippedNamespaces []string `json:"skippedNamespaces,omitempty"`
 	// OnBroken is RefuseCommit (default) or FreezeUnit.
 	OnBroken OnBroken `json:"onBroken,omitempty"`
+	// Waves are the order in which clusters are promoted, for every policy without the
+	// annotation AnnotationWaves.
+	Waves []Wave `json:"waves,omitempty"`
+}
+
+// Wave are clusters that are promoted together.
+type Wave struct {
+	// Name is unique and no number.
+	Name string `json:"name"`
+	// Clusters by name. A cluster is in one wave.
+	Clusters []string `json:"clusters"`
 }
 
 // OnBroken is the scope of a read or render error.
