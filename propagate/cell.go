@@ -77,22 +77,47 @@ func (p *planner) removed(before, after *Binding, was *Work) {
 		c.After = append(c.After, a.For(before.ID))
 	}
 
-	c.Replicas = replicaChange(before, was.Released, nil, nil)
+	stays := was.Released // as it is, only without our marks
+	if c.Action == ActionDelete {
+		stays = nil
+	}
+	c.Replicas = replicaChange(before, was.Released, stays, stays)
 	c.DependsOn = after.dependsOn()
 	p.cells = append(p.cells, c)
 
 	held := was.Held && !before.evicts(was.Cluster) || after != nil && after.inForce().Hold(was.Cluster)
 	switch {
 	case c.Action == ActionPreserve && after != nil:
-		p.find(before, was.Cluster, fleet.Finding{Code: fleet.FindingOrphanOnMove, Severity: fleet.SeverityCaution, Origin: p.why.preserved(before).Origin,
-			Message: fmt.Sprintf("%s leaves %s, where its copy keeps running: it is preserved on deletion", before.ID, was.Cluster)})
+		p.departs(before, was.Cluster, fleet.FindingOrphanOnMove, p.why.preserved(before).Origin, "%s leaves %s, where its copy keeps running: it is preserved on deletion")
 	case c.Action == ActionDelete && held && after != nil && !before.attached():
-		p.find(before, was.Cluster, fleet.Finding{Code: fleet.FindingDropSuspended, Severity: fleet.SeverityCaution, Origin: policy.At("spec.suspension"),
-			Message: fmt.Sprintf("%s is deleted on %s, which is suspended: its placement no longer selects the cluster", before.ID, was.Cluster)})
+		p.departs(before, was.Cluster, fleet.FindingDropSuspended, policy.At("spec.suspension"), "%s is deleted on %s, where it is suspended: its placement no longer selects the cluster")
 	case c.Action == ActionDelete && held && !before.attached():
-		p.find(before, was.Cluster, fleet.Finding{Code: fleet.FindingDeleteSuspended, Severity: fleet.SeverityCaution, Origin: policy.At("spec.suspension"),
-			Message: fmt.Sprintf("%s is deleted on %s, which is suspended: suspension holds updates, not deletions", before.ID, was.Cluster)})
+		p.departs(before, was.Cluster, fleet.FindingDeleteSuspended, policy.At("spec.suspension"), "%s is deleted on %s, where it is suspended: suspension holds updates, not deletions")
 	}
+}
+
+// departs adds a cluster to the finding about a template that leaves it, one for all
+// clusters. format has the template and the clusters.
+func (p *planner) departs(b *Binding, cluster, code string, at fleet.Origin, format string) {
+	of := departure{b.ID, code, at}
+	i, known := p.departures[of]
+	if !known {
+		i = len(p.findings)
+		p.departures[of] = i
+		p.find(b, "", fleet.Finding{Code: code, Severity: fleet.SeverityCaution, Origin: at})
+	}
+
+	f := &p.findings[i]
+	f.Clusters = append(f.Clusters, cluster)
+	slices.Sort(f.Clusters)
+	f.Message = fmt.Sprintf(format, b.ID, someOf(f.Clusters))
+}
+
+// departure is a template that leaves clusters, and what is said of it.
+type departure struct {
+	object.ID
+	code string
+	at   fleet.Origin
 }
 
 // stays plans a work that is wanted.

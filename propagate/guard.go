@@ -38,6 +38,15 @@ type Guard struct {
 	vanished []string // templates, when the last one goes
 }
 
+// summary is the first reasons on one line.
+func (g *Guard) summary() string {
+	const most = 4
+	if more := len(g.Reasons) - most; more > 0 {
+		return fmt.Sprintf("%s; and for %s more", strings.Join(g.Reasons[:most], "; "), count(more, "reason"))
+	}
+	return strings.Join(g.Reasons, "; ")
+}
+
 // Trailer is the line of a commit message that allows exactly this.
 func (g *Guard) Trailer() string { return TrailerAllowDelete + ": " + g.Digest.String() }
 

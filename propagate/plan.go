@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/object"
@@ -121,10 +120,11 @@ type planner struct {
 	cells      []Cell
 	findings   []fleet.Finding
 	actions    map[[2]*Content]Action
+	departures map[departure]int // the number of their finding
 }
 
 func newPlanner(base, head *State) *planner {
-	return &planner{base: base, head: head, why: &why{base: base, head: head}, actions: map[[2]*Content]Action{}}
+	return &planner{base: base, head: head, why: &why{base: base, head: head}, actions: map[[2]*Content]Action{}, departures: map[departure]int{}}
 }
 
 // unchangedHolds lists what was held before and still is, though nothing about
@@ -197,7 +197,7 @@ func (p *planner) group() {
 func (p *planner) fleet(guard *Guard) {
 	if guard != nil {
 		p.findings = append(p.findings, fleet.Finding{Code: fleet.FindingFleetWideDelete, Severity: fleet.SeverityError, Trailer: guard.Trailer(),
-			Message: "held: " + strings.Join(guard.Reasons, "; ") + "; to allow it, add to a commit message: " + guard.Trailer()})
+			Message: "held: " + guard.summary() + "; to allow it, add to a commit message: " + guard.Trailer()})
 	}
 
 	p.renamed()

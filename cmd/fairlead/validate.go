@@ -23,7 +23,7 @@ import (
 
 func newValidate() *cobra.Command {
 	var f lookFlags
-	var suggest bool
+	var suggest, all bool
 	cmd := &cobra.Command{
 		Use:   "validate",
 		Short: "Check the fleet at a revision and report all problems at once",
@@ -32,10 +32,11 @@ every reason why its commit is refused or awaits confirmation, or else its findi
 It exits 1 if the commit is refused or awaits confirmation, a unit of it is frozen,
 or an override or script fails for a template on each of its clusters.`,
 		Args: mustNotHaveArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.validate(cmd, suggest) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.validate(cmd, suggest, all) },
 	}
 	f.bind(cmd.Flags())
 	cmd.Flags().BoolVar(&suggest, "suggest-ignore", false, "print only the lines for .fairleadignore that leave out what is no manifest")
+	cmd.Flags().BoolVar(&all, "all", false, "print every finding, also where many are alike")
 	return cmd
 }
 
@@ -69,7 +70,7 @@ func suggestIgnore(w io.Writer, state *propagate.State) {
 	}
 }
 
-func (f *lookFlags) validate(cmd *cobra.Command, suggest bool) error {
+func (f *lookFlags) validate(cmd *cobra.Command, suggest, all bool) error {
 	head, state, err := f.folded(cmd.Context())
 	if err != nil {
 		return err
@@ -102,8 +103,15 @@ func (f *lookFlags) validate(cmd *cobra.Command, suggest bool) error {
 		return err
 	}
 	findings = append(findings, unlisted...)
-	for _, finding := range findings {
+	most := report.MostAlike
+	if all {
+		most = len(findings)
+	}
+	for finding, more := range report.Abridge(findings, most, report.KindOf) {
 		printable.Fprintf(out, "%s [%s %s]\n", finding, finding.Severity, finding.Code)
+		if more > 0 {
+			printable.Fprintf(out, "and %d more [%s %s]; --all prints them\n", more, finding.Severity, finding.Code)
+		}
 	}
 
 	if frozen := state.FrozenUnits(); len(frozen) > 0 {

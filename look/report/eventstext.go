@@ -58,7 +58,7 @@ func (p eventText) account(a *Account, t *history.Timeline) error {
 		object, rest = rest[:n], rest[n:]
 		for _, same := range alike(object, a.Released[object[0].Object]) {
 			change := newChange(t, same, a.Released[same[0].Object])
-			printable.Fprintf(w, "    %s\t%s\t%s\t%s\n", change.words(), same[0].Object, change.clusters(), because(PlanCell{Because: change.Because}))
+			printable.Fprintf(w, "    %s\t%s\t%s\t%s\n", change.words(), same[0].Object, change.clusters(), strings.Join(because(change.Because), ", "))
 		}
 	}
 

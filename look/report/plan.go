@@ -311,12 +311,15 @@ func (r *Plan) check(w io.Writer) {
 
 	fmt.Fprintln(w, "\nCheck")
 	mark := map[fleet.Severity]string{fleet.SeverityError: "x", fleet.SeverityCaution: "!", fleet.SeverityNotice: "."}
-	for _, f := range r.Findings {
+	for f, more := range Abridge(r.Findings, MostAlike, PlanFinding.kind) {
 		where := f.where()
 		if where != "" {
 			where = "  (" + where + ")"
 		}
 		printable.Fprintf(w, "  %s %s  %s%s\n", mark[f.Severity], f.Code, f.Message, where)
+		if more > 0 {
+			printable.Fprintf(w, "  %s %s  and %d more; -o json has them all\n", mark[f.Severity], f.Code, more)
+		}
 	}
 }
 
@@ -336,9 +339,9 @@ func (r *Plan) table(w io.Writer) {
 	if len(r.Clusters) == 0 {
 		return
 	}
-	fmt.Fprintln(w, "\nCLUSTER\tNOW\tRELEASED\tHELD\tDEFERRED\tDELETED\tLEFT\tREPLICAS")
+	fmt.Fprintln(w, "\nCLUSTER\tNOW\tRELEASED\tHELD\tDEFERRED\tDELETED\tLEFT")
 	for _, c := range r.Clusters {
-		printable.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Name, dash(c.Now), dash(c.Released), dash(c.Held), dash(c.Deferred), dash(c.Deleted), dash(c.Preserved), cmp.Or(c.Replicas.text(), "-"))
+		printable.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Name, dash(c.Now), dash(c.Released), dash(c.Held), dash(c.Deferred), dash(c.Deleted), dash(c.Preserved))
 	}
 }
 
@@ -367,7 +370,7 @@ func (r *Plan) cells(w io.Writer) {
 	}
 	fmt.Fprintln(w, "\nChanges")
 	for c := range r.groups() {
-		printable.Fprintf(w, "  %s %s\t%s\t%s\t%s\t%s\n", glyphs[c.Action], c.what(), c.Object.text(), c.when(), strings.Join(c.clusters, " "), because(c.PlanCell))
+		printable.Fprintf(w, "  %s %s\t%s\t%s\t%s\t%s\n", glyphs[c.Action], c.what(), c.Object.text(), c.when(), strings.Join(c.clusters, " "), c.why())
 	}
 }
 
@@ -437,15 +440,32 @@ func (o Object) text() string {
 	return o.Kind + " " + o.Namespace + "/" + o.Name
 }
 
-func because(c PlanCell) string {
-	var why []string
-	for _, b := range c.Because {
+// why returns what becomes of the replicas, and the reasons.
+func (g planGroup) why() string {
+	return strings.Join(append(g.scaled(), because(g.Because)...), ", ")
+}
+
+func because(reasons []Because) (why []string) {
+	for _, b := range reasons {
 		if b.File == "" {
 			why = append(why, b.Code)
 			continue
 		}
 		why = append(why, fmt.Sprintf("%s %s:%d", b.Code, b.File, b.Line))
 	}
+	return why
+}
 
-	return strings.Join(why, ", ")
+// scaled reads "replicas 3 -> 4 (asked 5)", empty where their number stays.
+func (g planGroup) scaled() []string {
+	n := g.Replicas
+	switch {
+	case n == nil || g.Action == propagate.ActionDelete:
+		return nil
+	case g.Action == propagate.ActionCreate && n.After == n.Asked:
+		return []string{fmt.Sprintf("replicas %d", n.After)}
+	case n.Before == n.After && n.After == n.Asked:
+		return nil
+	}
+	return []string{"replicas " + n.text()}
 }

@@ -38,18 +38,18 @@ func (r *Plan) Markdown(out io.Writer) error {
 	}
 
 	if len(r.Clusters) > 0 {
-		fmt.Fprint(&b, "\n| cluster | now | released | held | deferred | blocked | deleted | left running | replicas |\n|---|--:|--:|--:|--:|--:|--:|--:|---|\n")
+		fmt.Fprint(&b, "\n| cluster | now | released | held | deferred | blocked | deleted | left running |\n|---|--:|--:|--:|--:|--:|--:|--:|\n")
 		var rows []string
 		for _, c := range r.Clusters {
-			rows = append(rows, fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", codeSpan(c.Name), blank(c.Now), blank(c.Released),
-				blank(c.Held), blank(c.Deferred), blank(c.Blocked), blank(c.Deleted), blank(c.Preserved), c.Replicas.text()))
+			rows = append(rows, fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s | %s |\n", codeSpan(c.Name), blank(c.Now), blank(c.Released),
+				blank(c.Held), blank(c.Deferred), blank(c.Blocked), blank(c.Deleted), blank(c.Preserved)))
 		}
-		some(&b, rows, mostClusters, "| and %d more | | | | | | | | |\n")
+		some(&b, rows, mostClusters, "| and %d more | | | | | | | |\n")
 	}
 	if len(r.Cells) > 0 {
 		var rows []string
 		for g := range r.groups() {
-			rows = append(rows, fmt.Sprintf("| %s | %s | %s | %s | %s |\n", g.what(), codeSpan(g.Object.text()), g.when(), names(g.clusters), reasons(g.PlanCell)))
+			rows = append(rows, fmt.Sprintf("| %s | %s | %s | %s | %s |\n", g.what(), codeSpan(g.Object.text()), g.when(), names(g.clusters), reasons(g)))
 		}
 		fmt.Fprintf(&b, "\n<details><summary><b>Changes</b>: %s on %s</summary>\n\n| what | object | when | clusters | because |\n|---|---|---|---|---|\n",
 			Count(len(rows), "line"), Count(len(r.Clusters), "cluster"))
@@ -86,7 +86,7 @@ func (r *Plan) headline() string {
 // alert writes a box with the findings of one level. It returns the bytes written.
 func (r *Plan) alert(b *strings.Builder, name string, level fleet.Severity, most int) int {
 	var rows []string
-	for _, f := range r.Findings {
+	for f, more := range Abridge(r.Findings, MostAlike, PlanFinding.kind) {
 		if f.Severity != level {
 			continue
 		}
@@ -98,6 +98,9 @@ func (r *Plan) alert(b *strings.Builder, name string, level fleet.Severity, most
 			row += " (" + codeSpan(where) + ")"
 		}
 		rows = append(rows, row+"\n")
+		if more > 0 {
+			rows = append(rows, fmt.Sprintf("> - **%s** and %d more\n", f.Code, more))
+		}
 	}
 
 	if len(rows) == 0 {
@@ -135,9 +138,9 @@ func names(clusters []string) string {
 	return strings.Join(spans, " ")
 }
 
-func reasons(c PlanCell) string {
-	var why []string
-	for _, b := range c.Because {
+func reasons(g planGroup) string {
+	why := g.scaled()
+	for _, b := range g.Because {
 		if b.File == "" {
 			why = append(why, b.Code)
 			continue
