@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package change edits the fleet in git: suspend and resume, promote, activate,
-// adopt, taint and cordon, each a value.
+// Package change edits the fleet in git: suspend and resume, promote, roll back,
+// activate, adopt, taint and cordon, each a value.
 //
 // A [Session] is opened on the commit that the edit goes on top of. A [Change]
 // prepares an [Edit] in it, [Session.Preview] plans its effect on every cluster, and

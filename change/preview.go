@@ -5,6 +5,7 @@ package change
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -33,6 +34,7 @@ type Edit struct {
 	policies []*Policy // that it edits
 	clusters map[string]yamledit.Cluster
 	adopts   *adoption
+	rollback *rollback
 	subject  string
 	trailers []string // of the commit message
 	notes    []string // for the user
@@ -79,6 +81,7 @@ func (s *Session) Preview(e Edit, now time.Time) (*Preview, error) {
 	}
 
 	maps.Copy(p.files, s.created)
+	maps.Copy(p.files, s.restored)
 	if p.Empty() {
 		return p, nil
 	}
@@ -148,7 +151,7 @@ func (s *Session) onlyThat(after *fleet.Snapshot, c Edit) error {
 		}
 	}
 
-	if err := c.adopts.arrives(s, after); err != nil {
+	if err := errors.Join(c.adopts.arrives(s, after), c.rollback.arrives(after)); err != nil {
 		return err
 	}
 

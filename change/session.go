@@ -87,12 +87,13 @@ type Session struct {
 	read        map[string][]byte // files as they were read
 	files       map[string]*yamledit.File
 	created     map[string][]byte // files that are new
+	restored    map[string][]byte // files that are replaced as a whole
 	notes       []string
 }
 
 // Open opens a session on the commit and the target that the options select.
 func Open(states *history.States, opt Options) (*Session, error) {
-	s := &Session{States: states, opt: opt, tree: states.Repo.WorkTree(), uncommitted: map[string][]byte{}, read: map[string][]byte{}, files: map[string]*yamledit.File{}, created: map[string][]byte{}}
+	s := &Session{States: states, opt: opt, tree: states.Repo.WorkTree(), uncommitted: map[string][]byte{}, read: map[string][]byte{}, files: map[string]*yamledit.File{}, created: map[string][]byte{}, restored: map[string][]byte{}}
 	var base string
 	var err error
 	switch {
@@ -215,6 +216,30 @@ func (s *Session) create(file string, text []byte) error {
 	}
 
 	s.created[file] = text
+	return nil
+}
+
+// restore replaces a file of base, or adds one if now is nil.
+func (s *Session) restore(file string, now, text []byte) error {
+	if now == nil {
+		return s.create(file, text)
+	}
+
+	s.read[file], s.restored[file] = now, text
+	if s.tree == nil || s.where != toWorkTree {
+		return nil
+	}
+
+	there, err := s.tree.Read(s.inRepository(file))
+	switch {
+	case err != nil:
+		return err
+	case bytes.Equal(there, now):
+	case source.SameButLineEnds(there, now):
+		s.read[file], s.restored[file] = there, bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))
+	default:
+		return fmt.Errorf("%s has uncommitted changes: commit or stash them first", s.inRepository(file))
+	}
 	return nil
 }
 

@@ -247,6 +247,16 @@ func (h *History) Accepted(hash string, frozen map[string]string) (*fleet.Snapsh
 	return r.snapshot, nil
 }
 
+// Users returns what tells, of a file of a state's accepted commit, the units that
+// are rendered from it.
+func (h *History) Users(on *propagate.State) (func(file string) []string, error) {
+	r, err := h.base(on)
+	if err != nil || r.build == nil {
+		return func(string) []string { return nil }, err
+	}
+	return r.build.Users, nil
+}
+
 func (h *History) restore(hash string, frozen map[string]string) (reading, error) {
 	trees := map[string]*source.Tree{}
 	tree := func(hash string) (*source.Tree, error) {
