@@ -34,6 +34,13 @@ func newDrifts() drifts {
 
 func (d *drifts) note(id object.ID, how string) { d.how[id] = how }
 
+// lost adds which fields somebody else has written.
+func (d *drifts) lost(id object.ID, fields string) {
+	if fields != "" {
+		d.how[id] += ": " + fields
+	}
+}
+
 func (d *drifts) has(id object.ID) bool { return d.how[id] != "" }
 
 // mayRestore reports whether an object may be restored once more, and counts it.

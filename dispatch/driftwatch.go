@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -287,7 +288,31 @@ func (d *driftWatch) judge(told member.WatchEvent) {
 		w.record(told.ID, &e)
 	case !e.Fields.Same(told.Fields, w.fleet.Desire(w.cluster, told.ID).RetainReplicas):
 		d.drifted(told.ID, "was changed", told.By)
+		d.drifts.lost(told.ID, d.lost(told))
 	}
+}
+
+// lost names the fields that somebody else has written, so that what is about to be
+// changed back leaves a trace; empty where nothing is. The lock is held.
+func (d *driftWatch) lost(told member.WatchEvent) string {
+	want := d.w.fleet.Desire(d.w.cluster, told.ID)
+	if want.Verb != Apply {
+		return ""
+	}
+	manifest, err := want.Manifest()
+	if err != nil {
+		return ""
+	}
+
+	const most = 5
+	var paths []string
+	for path := range member.Lost(told.Set, manifest, want.RetainReplicas) {
+		if len(paths) == most {
+			return strings.Join(paths, ", ") + " and more"
+		}
+		paths = append(paths, path)
+	}
+	return strings.Join(paths, ", ")
 }
 
 // deleted has an object made again that is gone. A Job that its cluster removes a while

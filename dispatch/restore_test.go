@@ -61,7 +61,7 @@ func restoredFromBackup(t *testing.T, cfg *rest.Config, backup func() (restore f
 	r.acted()
 	r.edit("changed")
 	r.holds("changed", "red")
-	r.did("restore changed: it was changed by kubectl-edit")
+	r.did("restore changed: it was changed by kubectl-edit: data.colour")
 	restore := backup()
 	r.level(apply(configMap("same", "blue")))
 	now := append(apply(configMap("changed", "blue"), configMap("same", "red"), configMap("made", "blue")),
@@ -81,7 +81,7 @@ func restoredFromBackup(t *testing.T, cfg *rest.Config, backup func() (restore f
 	// By now versions are older than those that were acknowledged before.
 	r.edit("same")
 	r.holds("same", "red")
-	r.did("restore same: it was changed by kubectl-edit")
+	r.did("restore same: it was changed by kubectl-edit: data.colour")
 
 	// Nobody was there when it happened.
 	r.d.Close(context.Background())
@@ -126,7 +126,7 @@ func TestMadeWhileARelistIsTold(t *testing.T) {
 	close(told)
 	r.edit("b")
 	r.holds("b", "red")
-	r.did("restore b: it was changed by kubectl-edit")
+	r.did("restore b: it was changed by kubectl-edit: data.colour")
 }
 
 // A member that is looked at once costs the question who it is and a list for each

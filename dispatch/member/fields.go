@@ -5,7 +5,10 @@ package member
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -33,52 +36,77 @@ func (f Fields) Same(g Fields, retained bool) bool {
 // empty stands for all below it. It is asked where nothing is known of what
 // was ours, so that it costs rendering the manifest.
 func Owns(fields json.RawMessage, manifest map[string]any, retained bool) bool {
-	var set map[string]any
-	if json.Unmarshal(fields, &set) != nil {
+	for range Lost(fields, manifest, retained) {
 		return false
-	}
-	for key, value := range manifest {
-		switch key {
-		case "apiVersion", "kind":
-			continue
-		case "metadata":
-			meta, _ := value.(map[string]any)
-			value = map[string]any{"labels": meta["labels"], "annotations": meta["annotations"]}
-		case "spec":
-			if spec, ok := value.(map[string]any); ok && retained && spec["replicas"] != nil {
-				spec = maps.Clone(spec)
-				delete(spec, "replicas")
-				value = spec
-			}
-		}
-		if !ownsBelow(set["f:"+key], value) {
-			return false
-		}
 	}
 	return true
 }
 
-func ownsBelow(set, value any) bool {
+// Lost yields the paths of the fields of a manifest that are not among those of an
+// entry of managedFields: somebody else has written them since. A path reads
+// spec.template.spec.containers[name=web].image; it has no value of the object but the
+// keys of list items.
+func Lost(fields json.RawMessage, manifest map[string]any, retained bool) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		var set map[string]any
+		if json.Unmarshal(fields, &set) != nil {
+			yield("all of it")
+			return
+		}
+
+		for _, key := range slices.Sorted(maps.Keys(manifest)) {
+			value := manifest[key]
+			switch key {
+			case "apiVersion", "kind":
+				continue
+			case "metadata":
+				meta, _ := value.(map[string]any)
+				value = map[string]any{"labels": meta["labels"], "annotations": meta["annotations"]}
+			case "spec":
+				if spec, ok := value.(map[string]any); ok && retained && spec["replicas"] != nil {
+					spec = maps.Clone(spec)
+					delete(spec, "replicas")
+					value = spec
+				}
+			}
+			if !lostBelow(set["f:"+key], value, key, yield) {
+				return
+			}
+		}
+	}
+}
+
+// lostBelow yields what is lost of a value, and reports whether to go on.
+func lostBelow(set, value any, path string, yield func(string) bool) bool {
 	if value == nil {
 		return true // nothing is set
 	}
+
 	fields, ok := set.(map[string]any)
-	if !ok {
-		return isEmpty(value)
-	}
-	if len(fields) == 0 {
+	_, isMap := value.(map[string]any)
+	switch {
+	case !ok && isEmpty(value):
+		return true
+	case !ok && !isMap:
+		return yield(path)
+	case ok && len(fields) == 0:
 		return true // all of it, as one
 	}
+
 	switch value := value.(type) {
 	case map[string]any:
-		for key, child := range value {
-			if !ownsBelow(fields["f:"+key], child) {
+		for _, key := range slices.Sorted(maps.Keys(value)) {
+			if !lostBelow(fields["f:"+key], value[key], path+"."+key, yield) {
 				return false
 			}
 		}
 	case []any:
-		for _, item := range value {
-			if !ownsBelow(ownedItem(fields, item), item) {
+		for i, item := range value {
+			of, key := ownedItem(fields, item)
+			if key == "" {
+				key = strconv.Itoa(i)
+			}
+			if !lostBelow(of, item, path+"["+key+"]", yield) {
 				return false
 			}
 		}
@@ -103,24 +131,33 @@ func isEmpty(value any) bool {
 }
 
 // ownedItem is what a set says of an item of a list: by its keys, or by its
-// value; nil when it has none.
-func ownedItem(fields map[string]any, item any) any {
+// value; nil when it has none. key reads name=web, empty for a value.
+func ownedItem(fields map[string]any, item any) (set any, key string) {
 	object, ok := item.(map[string]any)
 	if !ok {
 		raw, err := json.Marshal(item)
 		if err != nil {
-			return nil
+			return nil, ""
 		}
-		return fields["v:"+string(raw)]
+		return fields["v:"+string(raw)], ""
 	}
+
 	for key, set := range fields {
 		text, ok := strings.CutPrefix(key, "k:")
 		var keys map[string]any
 		if ok && json.Unmarshal([]byte(text), &keys) == nil && hasKeys(object, keys) {
-			return set
+			return set, keyText(keys)
 		}
 	}
-	return nil
+	return nil, ""
+}
+
+func keyText(keys map[string]any) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(keys)) {
+		parts = append(parts, fmt.Sprintf("%s=%v", name, keys[name]))
+	}
+	return strings.Join(parts, ",")
 }
 
 // hasKeys reports whether an item has these keys; one that it leaves out is the
