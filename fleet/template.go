@@ -59,7 +59,7 @@ func NewTemplate(obj map[string]any, scope object.Scope, origin Origin, unit str
 		Update:     object.DigestJSON(withoutBookkeeping(obj)),
 		Origin:     origin,
 		Unit:       unit,
-		Demand:     newDemand(id, obj),
+		Demand:     newDemand(id, u.GetAPIVersion(), obj),
 		Assumed:    assumed,
 	}
 

@@ -16,7 +16,7 @@ import (
 // Version is of these rules. It is raised when the same snapshots lead to
 // other digests: a checkpoint that carries another one is digested again, which
 // counts as no update (fold rule 7).
-const Version = 1
+const Version = 2
 
 // State is what the history up to a commit has decided. The zero State is the
 // one before the first commit. Nothing reachable from a State is altered once

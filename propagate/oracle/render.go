@@ -12,7 +12,7 @@ import (
 // the overrides of the cluster, then those of its namespace (digest §5.3).
 func (f *fleet) manifest(t *template, share int64, cluster string) (object, error) {
 	o := copied(t.object).(object)
-	if _, workload := t.replicas(); workload {
+	if _, workload := t.replicas(); workload && at(o, "spec")["replicas"] != nil {
 		o["spec"].(object)["replicas"] = float64(share)
 	}
 	for _, namespace := range []string{"", t.namespace} {
