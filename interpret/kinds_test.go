@@ -54,7 +54,7 @@ var kindCases = []kindCase{
 		spec: `{replicas: 4, template: ` + onePod + `}`, replicas: 4, share: `{replicas: 2, template: ` + onePod + `}`, pods: 1,
 		healthy:   []string{`{observedGeneration: 2, updatedReplicas: 4, availableReplicas: 4}`},
 		unhealthy: []string{`{observedGeneration: 2, updatedReplicas: 4}`},
-		status:    `{observedGeneration: 2, replicas: 4, currentReplicas: 4, collisionCount: 1}`, reported: `{observedGeneration: 2, generation: 2, replicas: 4, currentReplicas: 4}`,
+		status:    `{observedGeneration: 2, replicas: 4, currentReplicas: 4, labelSelector: l, collisionCount: 1}`, reported: `{observedGeneration: 2, generation: 2, replicas: 4, currentReplicas: 4, labelSelector: l}`,
 		a: `{replicas: 2, currentReplicas: 2, updatedReadyReplicas: 1}`, b: `{replicas: 1, updatedReadyReplicas: 1}`,
 		added: `{replicas: 3, currentReplicas: 2, updatedReadyReplicas: 2, readyReplicas: 0, updatedReplicas: 0, availableReplicas: 0}`,
 	},
@@ -226,20 +226,20 @@ var kindCases = []kindCase{
 		healthy:   []string{`{conditions: [{type: Ready, status: "True", reason: Succeeded}]}`},
 		unhealthy: []string{``, `{conditions: [{type: Ready, status: "True", reason: Other}]}`, `{conditions: [{type: Ready, status: "False", reason: Succeeded}]}`},
 		failed:    []string{`{conditions: [{type: Stalled, status: "True"}]}`},
-		status:    `{artifact: {revision: r}, observedGeneration: 2}`, reported: `{artifact: {revision: r}}`,
+		status:    `{artifact: {revision: r}, observedGeneration: 2, other: 1}`, reported: `{artifact: {revision: r}, observedGeneration: 2, generation: 2}`,
 		a: `{artifact: {revision: r1}, lastHandledReconcileAt: t1}`, b: `{artifact: {revision: r2}}`, added: `{artifact: {revision: r2}, lastHandledReconcileAt: t1}`,
 	},
 	{
 		apiVersion: "source.toolkit.fluxcd.io/v1beta2", kind: "OCIRepository",
 		spec: `{secretRef: {name: s}, certSecretRef: {name: c}, serviceAccountName: a}`, replicas: -1, names: []string{"Secret c", "Secret s", "ServiceAccount a"},
 		healthy: []string{`{conditions: [{type: Ready, status: "True", reason: Succeeded}]}`}, unhealthy: []string{``},
-		status: `{url: u, observedGeneration: 2}`, reported: `{url: u}`, a: `{url: u}`, b: `{artifact: {}}`, added: `{url: u, artifact: {}}`,
+		status: `{url: u, observedGeneration: 2, other: 1}`, reported: `{url: u, observedGeneration: 2, generation: 2}`, a: `{url: u}`, b: `{artifact: {}}`, added: `{url: u, artifact: {}}`,
 	},
 	{
 		apiVersion: "source.toolkit.fluxcd.io/v1beta2", kind: "HelmRepository",
 		spec: `{secretRef: {name: s}}`, replicas: -1, names: []string{"Secret s"},
 		healthy: []string{`{conditions: [{type: Ready, status: "True", reason: Succeeded}]}`}, unhealthy: []string{``},
-		status: `{url: u, observedGeneration: 2}`, reported: `{url: u}`, a: `{url: u}`, b: `{url: ""}`, added: `{url: u}`,
+		status: `{url: u, observedGeneration: 2, other: 1}`, reported: `{url: u, observedGeneration: 2, generation: 2}`, a: `{url: u}`, b: `{url: ""}`, added: `{url: u}`,
 	},
 	{
 		apiVersion: "source.toolkit.fluxcd.io/v1beta2", kind: "Bucket",
@@ -415,6 +415,28 @@ func (c kindCase) totals(t *testing.T, k *Kind) {
 	for _, items := range [][]Observed{nil, {{Cluster: "a"}}} {
 		if _, err := Aggregate(nil, template, items); err != nil {
 			t.Errorf("without a status: %v", err)
+		}
+	}
+}
+
+// Counters are about a template's generation once every cluster has observed it.
+func TestKindGenerations(t *testing.T) {
+	template := value(t, `{apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, metadata: {generation: 3}, status: {observedGeneration: 2}}`)
+	seen := `{generation: 5, observedGeneration: 5, resourceTemplateGeneration: 3}`
+	for _, c := range []struct {
+		statuses []string
+		want     int64
+	}{
+		{nil, 3}, {[]string{seen, seen}, 3}, {[]string{seen, `{generation: 5, observedGeneration: 4, resourceTemplateGeneration: 3}`}, 2},
+		{[]string{seen, `{generation: 5, observedGeneration: 5, resourceTemplateGeneration: 2}`}, 2}, {[]string{seen, `{}`}, 2},
+	} {
+		var items []Observed
+		for _, status := range c.statuses {
+			items = append(items, Observed{Cluster: status, Status: value(t, status)})
+		}
+		got, err := Aggregate(nil, template, items)
+		if want := map[string]any{"observedGeneration": c.want}; err != nil || !reflect.DeepEqual(got["status"], want) {
+			t.Errorf("%v add up to %v (%v), want %v", c.statuses, got["status"], err, want)
 		}
 	}
 }

@@ -18,8 +18,8 @@ var kruise = []*Kind{
 		replicas: &scale{field: "replicas", otherwise: 1},
 		pods:     []string{"spec.template"},
 		healthy:  rolledOut,
-		reports:  &reflection{fields: append([]string{"observedGeneration", "updateRevision", "currentRevision"}, statefulCounters...), counts: true},
-		adds:     addition{sum: statefulCounters, last: []string{"updateRevision", "currentRevision"}, generation: true}.rule(),
+		reports:  &reflection{fields: append([]string{"observedGeneration", "updateRevision", "currentRevision", "labelSelector"}, statefulCounters...), counts: true},
+		adds:     addition{sum: statefulCounters, last: []string{"updateRevision", "currentRevision", "labelSelector"}, generation: true}.rule(),
 	},
 	{
 		APIVersion: "apps.kruise.io/v1alpha1", Kind: "DaemonSet",
