@@ -151,6 +151,12 @@ func (t *Template) Share(replicas int64) map[string]any {
 	return object
 }
 
+// CanScale reports whether objects of a kind have their number of replicas where an
+// autoscaler of Kubernetes writes it.
+func CanScale(gk schema.GroupKind) bool {
+	return replicaField(gk) == "replicas" || interpret.KindScales(gk)
+}
+
 // replicaField is where a kind of Kubernetes has its number of replicas.
 func replicaField(gk schema.GroupKind) string {
 	switch gk {

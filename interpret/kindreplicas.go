@@ -2,7 +2,11 @@
 
 package interpret
 
-import "maps"
+import (
+	"maps"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
 
 // scale is how a kind counts its replicas.
 type scale struct {
@@ -49,6 +53,13 @@ func (k *Kind) Replicas(object map[string]any) (n int64, pods []map[string]any, 
 // Divides reports whether a cluster's share of the replicas can be written.
 func (k *Kind) Divides() bool {
 	return k != nil && k.replicas != nil && (k.replicas.field != "" || k.replicas.write != nil)
+}
+
+// KindScales reports whether a known kind has its number of replicas in
+// spec.replicas, in the version that is known.
+func KindScales(gk schema.GroupKind) bool {
+	k := kinds[gk]
+	return k != nil && k.replicas != nil && k.replicas.field == "replicas"
 }
 
 // Share returns the object with a cluster's share of its replicas. An absent

@@ -109,7 +109,7 @@ func (o observed) unfinished(gk schema.GroupKind) string {
 		return "it has no address yet"
 	}
 
-	if k := kindOf(gk, o.Object); k != nil && k.replicas != nil && k.replicas.field == "replicas" {
+	if kindOf(gk, o.Object) != nil && KindScales(gk) {
 		return o.rollout("updatedReplicas")
 	}
 	if c := o.reported("Ready"); c["status"] == "False" {
