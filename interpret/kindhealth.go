@@ -9,9 +9,12 @@ import (
 )
 
 // rolledOut reports whether all replicas are updated and available.
-func rolledOut(o observed) bool {
+func rolledOut(o observed) bool { return o.rolledOut("availableReplicas") }
+
+// rolledOut reports whether all replicas are updated, and counted in a field.
+func (o observed) rolledOut(available string) bool {
 	return o.current() && o.number("status", "updatedReplicas") >= o.number("spec", "replicas") &&
-		o.number("status", "availableReplicas") >= o.number("status", "updatedReplicas")
+		o.number("status", available) >= o.number("status", "updatedReplicas")
 }
 
 // scheduledEverywhere reports whether a pod is updated and available on every node.

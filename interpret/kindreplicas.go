@@ -14,6 +14,8 @@ type scale struct {
 	// controller makes of an absent one.
 	field     string
 	otherwise int64
+	// available counts the available ones, availableReplicas if "".
+	available string
 
 	// Kinds without such a field count in functions. write may be nil: then each
 	// cluster gets the object as it is. It edits a copy of the spec that it may

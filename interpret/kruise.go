@@ -29,14 +29,15 @@ var kruise = []*Kind{
 		adds:    addition{sum: counters[daemonSet], last: []string{"daemonSetHash"}, generation: true}.rule(),
 	},
 	{
-		// Its pods are in a template of the kind that it makes of them.
+		// Its pods are in a template of the kind that it makes of them. It counts the
+		// ready ones, where others count the available ones.
 		APIVersion: "apps.kruise.io/v1alpha1", Kind: "UnitedDeployment",
-		replicas: &scale{field: "replicas", otherwise: 1},
+		replicas: &scale{field: "replicas", otherwise: 1, available: "readyReplicas"},
 		pods: []string{
 			"spec.template.statefulSetTemplate.spec.template", "spec.template.advancedStatefulSetTemplate.spec.template",
 			"spec.template.cloneSetTemplate.spec.template", "spec.template.deploymentTemplate.spec.template", "spec.template",
 		},
-		healthy: rolledOut,
+		healthy: func(o observed) bool { return o.rolledOut("readyReplicas") },
 		reports: &reflection{fields: append([]string{"observedGeneration", "conditions"}, counters[deployment]...), counts: true},
 		adds:    addition{sum: counters[deployment], conditions: conditionsByType, generation: true}.rule(),
 	},
@@ -47,12 +48,7 @@ var kruise = []*Kind{
 		healthy:  broadcast,
 		failed:   failedCondition,
 		reports:  &reflection{fields: append([]string{"conditions", "startTime", "completionTime", "phase"}, broadcastCounters...)},
-		adds: func(a *aggregate) map[string]any {
-			return addition{sum: broadcastCounters, last: []string{"phase"}, conditions: func(a *aggregate) []any {
-				conditions, _ := a.finished("Complete", "JobFailed")
-				return conditions
-			}}.add(a)
-		},
+		adds:     addition{sum: broadcastCounters, last: []string{"phase"}, conditions: broadcastConditions}.rule(),
 	},
 	{
 		APIVersion: "apps.kruise.io/v1alpha1", Kind: "AdvancedCronJob",
@@ -84,4 +80,9 @@ var (
 func broadcast(o observed) bool {
 	return o.number("status", "desired") != 0 && o.number("status", "failed") == 0 &&
 		(o.number("status", "succeeded") != 0 || o.number("status", "active") != 0)
+}
+
+func broadcastConditions(a *aggregate) []any {
+	conditions, _ := a.finished("Complete", "JobFailed")
+	return conditions
 }

@@ -3,6 +3,7 @@
 package interpret
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
@@ -97,9 +98,9 @@ func (o observed) unfinished(gk schema.GroupKind) string {
 	switch gk {
 	case deployment, statefulSet, replicaSet:
 		if gk == replicaSet {
-			return o.rollout("availableReplicas")
+			return o.rollout("availableReplicas", "availableReplicas")
 		}
-		return o.rollout("updatedReplicas")
+		return o.rollout("updatedReplicas", "availableReplicas")
 	case daemonSet:
 		if !o.current() {
 			return "its controller has not observed it yet"
@@ -109,8 +110,8 @@ func (o observed) unfinished(gk schema.GroupKind) string {
 		return "it has no address yet"
 	}
 
-	if kindOf(gk, o.Object) != nil && KindScales(gk) {
-		return o.rollout("updatedReplicas")
+	if k := kindOf(gk, o.Object); k != nil && KindScales(gk) {
+		return o.rollout("updatedReplicas", cmp.Or(k.replicas.available, "availableReplicas"))
 	}
 	if c := o.reported("Ready"); c["status"] == "False" {
 		return conditionText(c, "it is not ready")
@@ -118,13 +119,13 @@ func (o observed) unfinished(gk schema.GroupKind) string {
 	return "it is not healthy"
 }
 
-// rollout says how many replicas are updated, as a field counts them, and
-// available.
-func (o observed) rollout(updated string) string {
+// rollout says how many replicas are updated and available, as two fields count
+// them.
+func (o observed) rollout(updated, available string) string {
 	if !o.current() {
 		return "its controller has not observed it yet"
 	}
-	return fmt.Sprintf("%d of %d replicas", min(o.number("status", updated), o.number("status", "availableReplicas")), o.number("spec", "replicas"))
+	return fmt.Sprintf("%d of %d replicas", min(o.number("status", updated), o.number("status", available)), o.number("spec", "replicas"))
 }
 
 // moving is why an object of a kind without a rule is not ready yet; "" if it
