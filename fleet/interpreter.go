@@ -185,14 +185,15 @@ func (in *Interpreter) Answers() iter.Seq[string] {
 	}
 }
 
-// Builtin reports whether the interpreter is for a kind that Kubernetes serves.
+// Builtin reports whether the interpreter is for a kind that Kubernetes serves, or
+// that has rules without it.
 func (in *Interpreter) Builtin() bool {
 	gv, err := schema.ParseGroupVersion(in.APIVersion)
 	if err != nil {
 		return false
 	}
-	_, known := object.BuiltinScope(gv.Group, in.Kind)
-	return known
+	_, served := object.BuiltinScope(gv.Group, in.Kind)
+	return served || interpret.KindRequires(schema.GroupKind{Group: gv.Group, Kind: in.Kind})
 }
 
 // Wrap prefixes an error with the document and the line of the script. It

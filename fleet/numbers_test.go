@@ -18,11 +18,18 @@ import (
 func TestA1ReplicasOutOfRange(t *testing.T) {
 	pod := map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"resources": map[string]any{"requests": map[string]any{"cpu": "1"}}}}}}
 	for _, n := range []int64{-1, math.MaxInt32 + 1, math.MaxInt64, math.MinInt64} {
+		workers := []any{map[string]any{"replicas": int64(1)}, map[string]any{"replicas": n}}
 		for kind, spec := range map[object.ID]map[string]any{
-			{Group: "apps", Kind: "Deployment"}: {"replicas": n, "template": pod},
-			{Group: "batch", Kind: "Job"}:       {"parallelism": int64(1), "completions": n, "template": pod},
+			{Group: "apps", Kind: "Deployment"}:         {"replicas": n, "template": pod},
+			{Group: "batch", Kind: "Job"}:               {"parallelism": int64(1), "completions": n, "template": pod},
+			{Group: "apps.kruise.io", Kind: "CloneSet"}: {"replicas": n, "template": pod},
+			{Group: "ray.io", Kind: "RayService"}:       {"rayClusterConfig": map[string]any{"headGroupSpec": map[string]any{"template": pod}, "workerGroupSpecs": workers}},
+			{Group: "flink.apache.org", Kind: "FlinkDeployment"}: {
+				"jobManager": map[string]any{}, "taskManager": map[string]any{"replicas": n, "resource": map[string]any{"cpu": 1.0}},
+			},
 		} {
-			if replicas, workload := newDemand(kind, map[string]any{"spec": spec}).Wanted(); workload {
+			version := map[string]string{"apps": "v1", "batch": "v1", "apps.kruise.io": "v1alpha1", "ray.io": "v1", "flink.apache.org": "v1beta1"}[kind.Group]
+			if replicas, workload := newDemand(kind, kind.Group+"/"+version, map[string]any{"spec": spec}).Wanted(); workload {
 				t.Errorf("%s with %d: %d replicas are placed", kind.Kind, n, replicas)
 			}
 		}
@@ -58,7 +65,7 @@ func TestA1RequestsOfManyContainers(t *testing.T) {
 	first := map[string]any{"restartPolicy": "Always", "resources": map[string]any{"requests": many}}
 	spec := map[string]any{"initContainers": append([]any{first}, containers...)}
 
-	d := newDemand(object.ID{Group: "apps", Kind: "Deployment"}, map[string]any{"spec": map[string]any{"replicas": int64(1), "template": map[string]any{"spec": spec}}})
+	d := newDemand(object.ID{Group: "apps", Kind: "Deployment"}, "", map[string]any{"spec": map[string]any{"replicas": int64(1), "template": map[string]any{"spec": spec}}})
 	if d.Needs == nil || len(d.Needs.Resources) > 0 {
 		t.Errorf("%d amounts are added up", len(d.Needs.Resources))
 	}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fairlead/fairlead/interpret"
 	"github.com/fairlead/fairlead/object"
 )
 
@@ -35,6 +36,15 @@ func Dependencies(t *Template) []object.ID {
 			m, _ := item.(map[string]any)
 			name, _ := m["secretName"].(string)
 			add("Secret", name)
+		}
+	default:
+		if kind := interpret.KindOf(t.GroupKind(), t.APIVersion); kind != nil {
+			for _, pod := range kind.PodTemplates(t.Object) {
+				if spec, ok := decodePod(pod, "spec"); ok {
+					referenced(spec, add)
+				}
+			}
+			kind.Names(t.Object, add)
 		}
 	}
 
@@ -64,7 +74,7 @@ func HasDependencies(gk schema.GroupKind) bool {
 	case deployment, replicaSet, daemonSet, statefulSet, Job, cronJob, pod, ingress, serviceImport:
 		return true
 	}
-	return false
+	return interpret.KindRequires(gk)
 }
 
 func podSpec(t *Template) (*corev1.PodSpec, bool) {
@@ -76,7 +86,11 @@ func podSpec(t *Template) (*corev1.PodSpec, bool) {
 		path = []string{"spec", "jobTemplate", "spec", "template", "spec"}
 	}
 
-	raw, ok, _ := unstructured.NestedMap(t.Object, path...)
+	return decodePod(t.Object, path...)
+}
+
+func decodePod(object map[string]any, path ...string) (*corev1.PodSpec, bool) {
+	raw, ok, _ := unstructured.NestedMap(object, path...)
 	if !ok {
 		return nil, false
 	}

@@ -13,11 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	workv1alpha2 "github.com/fairlead/fairlead/api/work/v1alpha2"
+	"github.com/fairlead/fairlead/interpret"
 	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/schedule"
 )
 
-// The kinds whose replicas fairlead can read and divide.
+// The kinds of Kubernetes whose replicas fairlead can read and divide. Those of
+// other projects are in package interpret.
 var (
 	deployment  = schema.GroupKind{Group: "apps", Kind: "Deployment"}
 	replicaSet  = schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}
@@ -42,7 +44,7 @@ func (a Demand) Wanted() (replicas int64, workload bool) {
 	return a.Replicas, a.Replicas > 0 || a.Requirements != nil
 }
 
-func newDemand(id object.ID, object map[string]any) Demand {
+func newDemand(id object.ID, apiVersion string, object map[string]any) Demand {
 	var a Demand
 	podPath := []string{"spec", "template", "spec"}
 	switch id.GroupKind() {
@@ -59,28 +61,104 @@ func newDemand(id object.ID, object map[string]any) Demand {
 	case pod:
 		a.Replicas, podPath = 1, []string{"spec"}
 	default:
-		return a
+		return knownDemand(id, apiVersion, object)
 	}
 
 	if !countable(a.Replicas) {
 		// No API server accepts it, so it goes to every cluster as it is.
 		return Demand{}
 	}
-	if a.Requirements = requirements(object, podPath); a.Requirements != nil {
-		a.Requirements.Namespace = id.Namespace
-		a.Needs = schedule.NewNeeds(a.Requirements.ResourceRequest)
+	return a.requiring(requirements(object, podPath), id.Namespace)
+}
+
+// knownDemand is the demand of a kind that Kubernetes does not serve, none if
+// nothing is known of it.
+func knownDemand(id object.ID, apiVersion string, object map[string]any) Demand {
+	kind := interpret.KindOf(id.GroupKind(), apiVersion)
+	if kind == nil {
+		return Demand{}
+	}
+	replicas, pods, ok := kind.Replicas(object)
+	if !ok || !countable(replicas) {
+		return Demand{}
+	}
+	return Demand{Replicas: replicas}.requiring(most(pods), id.Namespace)
+}
+
+// requiring is the demand with what one replica needs.
+func (a Demand) requiring(r *workv1alpha2.ReplicaRequirements, namespace string) Demand {
+	if a.Requirements = r; r != nil {
+		r.Namespace = namespace
+		a.Needs = schedule.NewNeeds(r.ResourceRequest)
+	}
+	return a
+}
+
+// most are the requirements of the first of some pods, with the most processor
+// time and memory that one of them needs.
+func most(pods []map[string]any) *workv1alpha2.ReplicaRequirements {
+	if len(pods) == 0 {
+		return nil
 	}
 
-	return a
+	all := requirements(pods[0], []string{"spec"})
+	for _, pod := range pods[1:] {
+		r := requirements(pod, []string{"spec"})
+		if r == nil {
+			continue
+		}
+		if all == nil {
+			all = &workv1alpha2.ReplicaRequirements{}
+		}
+		if all.ResourceRequest == nil {
+			all.ResourceRequest = corev1.ResourceList{}
+		}
+
+		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+			if q, ok := r.ResourceRequest[name]; ok {
+				setMax(all.ResourceRequest, corev1.ResourceList{name: q})
+			}
+		}
+	}
+	return all
 }
 
 // countable reports whether a number of replicas is one that an API server can
 // accept. Sums and products of such numbers stay in range.
 func countable(n int64) bool { return n >= 0 && n <= math.MaxInt32 }
 
-// ReplicaField is where a cluster's share is written, and only if the field is
-// present (digest §5.3).
-func ReplicaField(gk schema.GroupKind) string {
+// Divides reports whether a cluster's share of the template's replicas can be
+// written by the rule of its kind.
+func (t *Template) Divides() bool {
+	return replicaField(t.GroupKind()) != "" || interpret.KindOf(t.GroupKind(), t.APIVersion).Divides()
+}
+
+// Share is the template's object with a cluster's share of its replicas, written
+// over a number that is there (digest §5.3). It shares with the template what it
+// leaves as it is.
+func (t *Template) Share(replicas int64) map[string]any {
+	if kind := interpret.KindOf(t.GroupKind(), t.APIVersion); kind != nil {
+		return maps.Clone(kind.Share(t.Object, replicas))
+	}
+
+	object := maps.Clone(t.Object)
+	spec, _ := object["spec"].(map[string]any)
+	if field := replicaField(t.GroupKind()); field != "" && spec[field] != nil {
+		spec = maps.Clone(spec)
+		spec[field] = replicas
+		object["spec"] = spec
+	}
+	return object
+}
+
+// CanScale reports whether objects of a kind have their number of replicas where an
+// autoscaler of Kubernetes writes it.
+func CanScale(gk schema.GroupKind) bool {
+	return replicaField(gk) == "replicas" || interpret.KindScales(gk)
+}
+
+// replicaField is where a kind of Kubernetes has its number of replicas.
+func replicaField(gk schema.GroupKind) string {
 	switch gk {
 	case deployment, replicaSet, statefulSet:
 		return "replicas"

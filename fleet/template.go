@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fairlead/fairlead/interpret"
 	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/ordered"
 )
@@ -51,7 +52,7 @@ func NewTemplate(obj map[string]any, scope object.Scope, origin Origin, unit str
 	object.StripServerFields(obj)
 	written := object.DigestJSON(obj)
 	update := object.DigestJSON(withoutBookkeeping(obj))
-	unset := setDefaults(id.GroupKind(), obj)
+	unset := setDefaults(id.GroupKind(), u.GetAPIVersion(), obj)
 
 	t := &Template{
 		ID:         id,
@@ -63,7 +64,7 @@ func NewTemplate(obj map[string]any, scope object.Scope, origin Origin, unit str
 		Update:     update,
 		Origin:     origin,
 		Unit:       unit,
-		Demand:     newDemand(id, obj),
+		Demand:     newDemand(id, u.GetAPIVersion(), obj),
 		Assumed:    assumed,
 	}
 
@@ -101,7 +102,7 @@ func (templates) Store(s *Snapshot, all ordered.Map[*Template]) { s.Templates = 
 
 // setDefaults sets the defaults of Karmada's API server that later rules rely
 // on (decision 25), and returns the fields of the spec that had none.
-func setDefaults(gk schema.GroupKind, object map[string]any) (unset []string) {
+func setDefaults(gk schema.GroupKind, apiVersion string, object map[string]any) (unset []string) {
 	spec, ok := object["spec"].(map[string]any)
 	if !ok {
 		return nil
@@ -118,6 +119,10 @@ func setDefaults(gk schema.GroupKind, object map[string]any) (unset []string) {
 		}
 		if spec["parallelism"] == nil {
 			unset = append(unset, "parallelism")
+		}
+	default:
+		if field := interpret.KindOf(gk, apiVersion).ReplicaField(); field != "" && spec[field] == nil {
+			unset = []string{field}
 		}
 	}
 

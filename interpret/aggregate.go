@@ -34,7 +34,7 @@ func (o Observed) plain() map[string]any {
 }
 
 // Aggregate returns a template with the status that its copies add up to,
-// computed by the script of its kind, or else by the rule of a built-in kind
+// computed by the script of its kind, or else by the rule of a kind that is known
 // (digest §9.4). A template of any other kind is returned as it is. It does not
 // modify the template or the items, but the result shares values with them.
 func Aggregate(script Interpreter, template map[string]any, items []Observed) (map[string]any, error) {
@@ -47,11 +47,15 @@ func Aggregate(script Interpreter, template map[string]any, items []Observed) (m
 			return nil, err
 		}
 	} else {
-		rule, ok := aggregated[groupKind(template)]
-		if !ok {
+		gk := groupKind(template)
+		rule := aggregated[gk]
+		if k := kindOf(gk, template); k != nil {
+			rule = k.adds
+		}
+		if rule == nil {
 			return template, nil
 		}
-		a := &aggregate{kind: groupKind(template), template: template, items: items}
+		a := &aggregate{kind: gk, template: template, items: items}
 		a.was, _ = template["status"].(map[string]any)
 		status = rule(a)
 		if a.err != nil {
@@ -134,9 +138,11 @@ func (a *aggregate) object(item Observed, field string) map[string]any {
 }
 
 // sums adds up the counters of the kind.
-func (a *aggregate) sums() map[string]any {
+func (a *aggregate) sums() map[string]any { return a.sumOf(counters[a.kind]) }
+
+func (a *aggregate) sumOf(fields []string) map[string]any {
 	status := map[string]any{}
-	for _, field := range counters[a.kind] {
+	for _, field := range fields {
 		var sum int64
 		for _, item := range a.items {
 			sum += a.number(item, field)
@@ -147,10 +153,18 @@ func (a *aggregate) sums() map[string]any {
 	return status
 }
 
-// workload also says which generation of the template the counters are about:
-// the current one if the controller of every copy has observed it.
+// workload also says which generation of the template the counters are about.
 func (a *aggregate) workload() map[string]any {
 	status := a.sums()
+	if generation := a.observedGeneration(); generation != 0 {
+		status["observedGeneration"] = generation
+	}
+	return status
+}
+
+// observedGeneration is the template's if the controller of every copy has
+// observed it, and what it was before if not.
+func (a *aggregate) observedGeneration() int64 {
 	meta, _ := a.template["metadata"].(map[string]any)
 	generation, ok := integral(meta["generation"])
 	if !ok {
@@ -165,11 +179,7 @@ func (a *aggregate) workload() map[string]any {
 		}
 	}
 
-	if generation != 0 {
-		status["observedGeneration"] = generation
-	}
-
-	return status
+	return generation
 }
 
 // addresses are those of all load balancers.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package interpret handles kinds that fairlead does not know: their owner says
-// in a script in the fleet repository what their replicas, dependencies and
-// health are.
+// Package interpret says what the replicas, dependencies, health and status of a
+// kind are. Of a kind that fairlead does not know, its owner says so in a script in
+// the fleet repository.
 //
 // A script is a function of its object. It has no access to files, network,
 // clock or randomness, walks tables in an order that depends only on their
@@ -11,5 +11,7 @@
 //
 // Start with Interpreter, then Compile. budget.go says what is counted,
 // rewrite.go and operators.go how; library.go, text.go and numbers.go are what
-// a script can call. health.go has the rules of the built-in kinds.
+// a script can call. health.go, status.go and aggregate.go have the rules of
+// Kubernetes' kinds. Kind is what is known of another project's: kinds.go says how,
+// and each project has a file, from kruise.go to batch.go.
 package interpret

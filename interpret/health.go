@@ -22,7 +22,7 @@ const (
 )
 
 // HealthOf is the health of an observed object by the script of its kind, or
-// else by the rule of a built-in kind (digest §9.3). An object of any other
+// else by the rule of a kind that is known (digest §9.3). An object of any other
 // kind is healthy once it is observed. The error says why the health is
 // unknown.
 func HealthOf(script Interpreter, object map[string]any) (Health, error) {
@@ -34,7 +34,7 @@ func HealthOf(script Interpreter, object map[string]any) (Health, error) {
 	if script != nil {
 		healthy, err = script.Healthy(object)
 	} else {
-		healthy, err = nativelyHealthy(object)
+		healthy, err = knownHealthy(object)
 	}
 
 	switch {
@@ -47,10 +47,10 @@ func HealthOf(script Interpreter, object map[string]any) (Health, error) {
 	return Unhealthy, nil
 }
 
-func nativelyHealthy(object map[string]any) (bool, error) {
+func knownHealthy(object map[string]any) (bool, error) {
 	gk := groupKind(object)
-	rule, ok := health[gk]
-	if !ok {
+	rule := healthRule(gk, object)
+	if rule == nil {
 		return true, nil
 	}
 
@@ -63,27 +63,29 @@ func nativelyHealthy(object map[string]any) (bool, error) {
 	return healthy, nil
 }
 
+// healthRule is the rule for the health of an object's kind, nil without one.
+func healthRule(gk schema.GroupKind, object map[string]any) func(observed) bool {
+	if rule := health[gk]; rule != nil {
+		return rule
+	}
+	if k := kindOf(gk, object); k != nil {
+		return k.healthy
+	}
+	return nil
+}
+
 func groupKind(object map[string]any) schema.GroupKind {
 	o := unstructured.Unstructured{Object: object}
 	return o.GroupVersionKind().GroupKind()
 }
 
 var health = map[schema.GroupKind]func(observed) bool{
-	deployment: func(o observed) bool {
-		return o.current() && o.number("status", "updatedReplicas") >= o.number("spec", "replicas") &&
-			o.number("status", "availableReplicas") >= o.number("status", "updatedReplicas")
-	},
-	statefulSet: func(o observed) bool {
-		return o.current() && o.number("status", "updatedReplicas") >= o.number("spec", "replicas") &&
-			o.number("status", "availableReplicas") >= o.number("status", "updatedReplicas")
-	},
+	deployment:  rolledOut,
+	statefulSet: rolledOut,
 	replicaSet: func(o observed) bool {
 		return o.current() && o.number("status", "availableReplicas") >= o.number("spec", "replicas")
 	},
-	daemonSet: func(o observed) bool {
-		return o.current() && o.number("status", "updatedNumberScheduled") >= o.number("status", "desiredNumberScheduled") &&
-			o.number("status", "numberAvailable") >= o.number("status", "updatedNumberScheduled")
-	},
+	daemonSet: scheduledEverywhere,
 	service: func(o observed) bool {
 		return o.text("spec", "type") != "LoadBalancer" || o.reachable()
 	},

@@ -3,6 +3,7 @@
 package interpret
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
@@ -30,8 +31,7 @@ const (
 func ProgressOf(script Interpreter, object map[string]any, does Health) (Progress, string) {
 	o := observed{&unstructured.Unstructured{Object: object}, new(error)}
 	gk := groupKind(object)
-	_, ruled := health[gk]
-	ruled = ruled || script != nil
+	ruled := script != nil || healthRule(gk, object) != nil
 	if o.text("metadata", "deletionTimestamp") != "" {
 		return InProgress, "it is being deleted"
 	}
@@ -62,6 +62,9 @@ var definition = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomRe
 func (o observed) failure(gk schema.GroupKind) string {
 	if c := o.reported("Stalled"); c["status"] == "True" {
 		return conditionText(c, "it is stalled")
+	}
+	if k := kindOf(gk, o.Object); k != nil && k.failed != nil {
+		return k.failed(o)
 	}
 
 	switch gk {
@@ -94,14 +97,10 @@ func (o observed) failure(gk schema.GroupKind) string {
 func (o observed) unfinished(gk schema.GroupKind) string {
 	switch gk {
 	case deployment, statefulSet, replicaSet:
-		if !o.current() {
-			return "its controller has not observed it yet"
-		}
-		updated := o.number("status", "updatedReplicas")
 		if gk == replicaSet {
-			updated = o.number("status", "availableReplicas")
+			return o.rollout("availableReplicas", "availableReplicas")
 		}
-		return fmt.Sprintf("%d of %d replicas", min(updated, o.number("status", "availableReplicas")), o.number("spec", "replicas"))
+		return o.rollout("updatedReplicas", "availableReplicas")
 	case daemonSet:
 		if !o.current() {
 			return "its controller has not observed it yet"
@@ -111,10 +110,22 @@ func (o observed) unfinished(gk schema.GroupKind) string {
 		return "it has no address yet"
 	}
 
+	if k := kindOf(gk, o.Object); k != nil && KindScales(gk) {
+		return o.rollout("updatedReplicas", cmp.Or(k.replicas.available, "availableReplicas"))
+	}
 	if c := o.reported("Ready"); c["status"] == "False" {
 		return conditionText(c, "it is not ready")
 	}
 	return "it is not healthy"
+}
+
+// rollout says how many replicas are updated and available, as two fields count
+// them.
+func (o observed) rollout(updated, available string) string {
+	if !o.current() {
+		return "its controller has not observed it yet"
+	}
+	return fmt.Sprintf("%d of %d replicas", min(o.number("status", updated), o.number("status", available)), o.number("spec", "replicas"))
 }
 
 // moving is why an object of a kind without a rule is not ready yet; "" if it

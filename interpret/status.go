@@ -12,7 +12,7 @@ import (
 const GenerationAnnotation = "resourcetemplate.karmada.io/generation"
 
 // StatusOf is the part of an observed object's status to report, by the script
-// of its kind, or else by the rule of a built-in kind (digest §9.1); for any
+// of its kind, or else by the rule of a kind that is known (digest §9.1); for any
 // other kind it is the whole status. It is nil without one.
 func StatusOf(script Interpreter, object map[string]any) (map[string]any, error) {
 	if object == nil {
@@ -32,7 +32,11 @@ func StatusOf(script Interpreter, object map[string]any) (map[string]any, error)
 		return nil, nil
 	}
 
-	rule, known := reflected[groupKind(object)]
+	gk := groupKind(object)
+	rule, known := reflected[gk]
+	if k := kindOf(gk, object); k != nil && k.reports != nil {
+		rule, known = *k.reports, true
+	}
 	if !known {
 		return status, nil
 	}

@@ -21,7 +21,7 @@ const labelRetain = "resourcetemplate.karmada.io/retain-replicas"
 // 23): its template says so, or a HorizontalPodAutoscaler that the fleet has on
 // the same cluster scales it.
 func (s *Scalers) Retain(b *Binding, w *Work) bool {
-	if b.Group != "apps" || b.Kind != "Deployment" && b.Kind != "StatefulSet" && b.Kind != "ReplicaSet" {
+	if !fleet.CanScale(b.GroupKind()) {
 		return false
 	}
 

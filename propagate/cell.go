@@ -235,11 +235,10 @@ func sameButShare(a, b *Content) bool {
 // withoutShare is a content with the same share, whatever it has: also where
 // it wants no replicas and so is no workload.
 func withoutShare(c *Content) (map[string]any, error) {
-	object, err := shared(c.Template, whole(1), c.reviser)
-	if field := fleet.ReplicaField(c.Template.GroupKind()); err == nil && field != "" && c.reviser == nil {
-		setSpec(object, field, 1)
+	if c.reviser == nil {
+		return c.Template.Share(1), nil
 	}
-	return object, err
+	return shared(c.Template, whole(1), c.reviser)
 }
 
 // replicaChange is nil for what has no replicas, and had none. Where a script
@@ -256,7 +255,7 @@ func replicaChange(b *Binding, before, after, asked *Content) *ReplicaChange {
 	}
 
 	_, workload := b.replicas()
-	if !workload && (*r == ReplicaChange{} || fleet.ReplicaField(b.GroupKind()) == "") {
+	if !workload && (*r == ReplicaChange{} || !b.Active.Template.Divides()) {
 		return nil
 	}
 	return r

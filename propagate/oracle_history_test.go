@@ -42,6 +42,7 @@ var (
 		{kind: "Deployment", space: "default", name: "web"},
 		{kind: "Deployment", space: "default", name: "api"},
 		{kind: "Deployment", space: "shop", name: "web"},
+		{kind: "CloneSet", space: "default", name: "web"},
 		{kind: "ConfigMap", space: "default", name: "a"},
 		{kind: "ConfigMap", space: "default", name: "b"},
 		{kind: "Widget", space: "default", name: "web"},
@@ -80,6 +81,9 @@ var wildValues = map[string]map[string][]string{
 		"conflict": {"", "", "overwrite", "abort"},
 		"ownhold":  {"", "", "", "m1", "m2,m3", "*"}, "ownpreserve": {"", "", "true"},
 	},
+	"CloneSet": {
+		"replicas": {"2", "", "0", "1", "3", "5"}, "image": {"1", "2"}, "tier": {"one", "two", ""}, "refs": {"a", "", "b", "a b"}, "requests": {"", "", "yes"},
+	},
 	"ConfigMap": {
 		"v": {"1", "2", "3"}, "tier": {"one", "two", ""}, "note": {"", "1", "2"}, "others": {"", "", "", "x"}, "conflict": {"", "", "overwrite", "abort"},
 		"ownhold": {"", "", "", "m1", "m2,m3", "*"}, "ownpreserve": {"", "", "true"},
@@ -91,6 +95,7 @@ var wildValues = map[string]map[string][]string{
 		"selectors": {
 			"Deployment", "Deployment", "Deployment web", "Deployment one", "Deployment two", "Deployment api", "Deployment any", "Deployment note", "Deployment note,ConfigMap note",
 			"Deployment web,ConfigMap a", "Deployment,ConfigMap", "ConfigMap one", "ConfigMap b", "Widget,Deployment two", "Widget v1beta1,ConfigMap gen-1",
+			"CloneSet", "CloneSet one,Deployment",
 		},
 		"placement": {
 			"", "{clusterAffinity: {clusterNames: [m1, m2]}}", "{clusterAffinity: {clusterNames: [m3]}}", "{clusterAffinity: {labelSelector: {matchLabels: {zone: a}}}}",
@@ -474,8 +479,8 @@ func (d wildDoc) text() string {
 			line("static", "  StaticPolicy: %s")
 			line("preemption", "  PropagationPolicyPreemption: %s")
 		}
-	case "Deployment":
-		api = "apps/v1"
+	case "Deployment", "CloneSet":
+		api = map[string]string{"Deployment": "apps/v1", "CloneSet": "apps.kruise.io/v1alpha1"}[d.kind]
 		b.WriteString("spec:\n")
 		line("replicas", "replicas: %s")
 		fmt.Fprintf(&b, "  template:\n    spec:\n      containers:\n      - name: c\n        image: \"i:%s\"\n", f["image"])
@@ -530,7 +535,7 @@ func selectorLines(short string) string {
 	for _, one := range strings.Split(short, ",") {
 		kind, by, _ := strings.Cut(one, " ")
 		kind, space, _ := strings.Cut(kind, "@")
-		api := map[string]string{"Deployment": "apps/v1", "ConfigMap": "v1", "Widget": "example.com/v1", "Namespace": "v1", "CustomResourceDefinition": "apiextensions.k8s.io/v1"}[kind]
+		api := map[string]string{"Deployment": "apps/v1", "CloneSet": "apps.kruise.io/v1alpha1", "ConfigMap": "v1", "Widget": "example.com/v1", "Namespace": "v1", "CustomResourceDefinition": "apiextensions.k8s.io/v1"}[kind]
 		rest := ""
 		switch by {
 		case "":

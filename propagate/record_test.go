@@ -145,6 +145,50 @@ func TestRenewedStateGoesOnAlike(t *testing.T) {
 	})
 }
 
+// A checkpoint of rules that did not know a kind has no share of its replicas. What
+// runs stays as it is, rule 7, and the next change divides it.
+func TestKindThatWasNotKnown(t *testing.T) {
+	ar, err := txtar.ParseFile("testdata/third_party_kinds.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commits := history(ar)
+	s := propagate.Step(propagate.State{}, commits[0].Commit)
+
+	saved := save(t, &s)
+	saved.Redigested = true
+	for id, r := range saved.Bindings {
+		if id.Kind != "CloneSet" {
+			continue
+		}
+		for i := range r.Targets {
+			r.Targets[i].Count = 0
+		}
+		for i := range r.Contents {
+			r.Contents[i].Replicas = 0
+		}
+	}
+	restored := load(t, saved, &s, map[string]*fleet.Snapshot{commits[0].Hash: commits[0].Snapshot})
+
+	replicas := func(s *propagate.State) (all []any) {
+		for b := range s.Bindings.Values() {
+			for i := range b.Works {
+				if b.Kind == "CloneSet" {
+					all = append(all, s.Manifest(b.ID, b.Works[i].Want)["spec"].(map[string]any)["replicas"])
+				}
+			}
+		}
+		return all
+	}
+	if got := replicas(&restored); !reflect.DeepEqual(got, []any{int64(4), int64(4)}) {
+		t.Errorf("restored, it has %v replicas", got)
+	}
+	next := propagate.Step(restored, commits[1].Commit)
+	if got := replicas(&next); !reflect.DeepEqual(got, []any{int64(3), int64(3)}) {
+		t.Errorf("changed, it has %v replicas", got)
+	}
+}
+
 // everyStory calls f with every state of every story.
 func everyStory(t *testing.T, f func(*testing.T, *propagate.State, map[string]*fleet.Snapshot)) {
 	files, _ := filepath.Glob("testdata/*.txtar")

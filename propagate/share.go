@@ -68,9 +68,7 @@ func shared(t *fleet.Template, s share, reviser *fleet.Script) (map[string]any, 
 
 	object := maps.Clone(t.Object)
 	if _, workload := t.Demand.Wanted(); workload && reviser == nil {
-		if field := fleet.ReplicaField(t.GroupKind()); field != "" {
-			setSpec(object, field, s.replicas)
-		}
+		object = t.Share(s.replicas)
 	}
 
 	if s.completions >= 0 {

@@ -28,6 +28,15 @@ spec:
       luaScript: function ReflectStatus(o) return {ready = o.status.ready} end
     statusAggregation:
       luaScript: "function AggregateStatus(o, items) o.status = {copies = #items} return o end"
+---
+apiVersion: config.karmada.io/v1alpha1
+kind: ResourceInterpreterCustomization
+metadata: {name: clonesets}
+spec:
+  target: {apiVersion: apps.kruise.io/v1alpha1, kind: CloneSet}
+  customizations:
+    healthInterpretation:
+      luaScript: function InterpretHealth(o) return o.status.replicas > 1 end
 `})
 	if c.Problems != nil {
 		t.Fatal(c.Problems)
@@ -43,6 +52,10 @@ spec:
 		{thing("example.io/v1", "Widget", `{"ready":false}`), propagate.Unhealthy, `{"ready":false}`, `{"copies":2}`},
 		{thing("example.io/v1", "Widget", `{}`), propagate.UnknownHealth, `null`, `{"copies":2}`},
 		{thing("example.io/v2", "Widget", `{"ready":false}`), propagate.Healthy, `{"ready":false}`, `{"ready":false}`},
+		{thing("apps.kruise.io/v1alpha1", "CloneSet", `{"replicas":2,"other":1}`), propagate.Healthy, `{"replicas":2}`,
+			`{"availableReplicas":0,"expectedUpdatedReplicas":0,"readyReplicas":0,"replicas":0,"updatedReadyReplicas":0,"updatedReplicas":0}`},
+		{thing("apps.kruise.io/v1beta1", "StatefulSet", `{"updatedReplicas":2,"availableReplicas":1}`), propagate.Unhealthy, `{"availableReplicas":1,"updatedReplicas":2}`,
+			`{"availableReplicas":0,"currentReplicas":0,"readyReplicas":0,"replicas":0,"updatedReadyReplicas":0,"updatedReplicas":0}`},
 		{thing("v1", "PersistentVolumeClaim", `{"phase":"Pending"}`), propagate.Unhealthy, `{"phase":"Pending"}`, `{"phase":"Pending"}`},
 	} {
 		health, err := s.Health(w.object)

@@ -14,9 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/interpret"
 	"github.com/fairlead/fairlead/look/history"
 	"github.com/fairlead/fairlead/look/status"
 	"github.com/fairlead/fairlead/object"
+	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/source"
 	"github.com/fairlead/fairlead/source/sourcetest"
 )
@@ -184,5 +186,44 @@ spec:
 	}
 	if len(m.requests) != 1 {
 		t.Errorf("it got more requests after the refusal: %q", m.requests)
+	}
+}
+
+// R03: how a kind of another project does is told by what is known of the kind.
+func TestInspectKindsOfOtherProjects(t *testing.T) {
+	repo := sourcetest.New(t)
+	head := repo.Commit("one", map[string]string{"fleet.yaml": `apiVersion: cluster.karmada.io/v1alpha1
+kind: Cluster
+metadata: {name: eu-1}
+spec: {syncMode: Push}
+---
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: all, namespace: default}
+spec:
+  resourceSelectors: [{apiVersion: apps.kruise.io/v1alpha1, kind: CloneSet}]
+---
+{apiVersion: apps.kruise.io/v1alpha1, kind: CloneSet, metadata: {name: web}, spec: {replicas: 3}}
+`})
+	opened, err := source.Open(repo.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, err := history.New(opened, ".").At(head)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	m := &recorder{ours: map[string][]string{"CloneSet": {"web"}}}
+	seen, err := status.Inspect(t.Context(), &state, object.Marker{}, "eu-1", m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := seen[object.ID{Group: "apps.kruise.io", Kind: "CloneSet", Namespace: "default", Name: "web"}]
+	if web == nil || web.Health != propagate.Unhealthy || web.Progress != interpret.InProgress || web.Why != "0 of 3 replicas" || web.Available != 1 {
+		t.Errorf("the CloneSet is %+v", web)
+	}
+	if want := map[string]any{"availableReplicas": int64(1)}; web != nil && !reflect.DeepEqual(web.Status, want) {
+		t.Errorf("its status is %v, want %v", web.Status, want)
 	}
 }

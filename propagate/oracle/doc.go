@@ -6,8 +6,8 @@
 // package propagate, which is compared with it over random histories; only
 // tests import it.
 //
-// It knows what the rules of a step need and no more: Deployments, their
-// ConfigMaps, Namespaces and kinds of no meaning; placement by names, labels
-// and taints; replicas by static weights; overrides of labels and by JSON
+// It knows what the rules of a step need and no more: Deployments, and CloneSets
+// for the kinds of other projects, their ConfigMaps, Namespaces and kinds of no
+// meaning; placement by names, labels and taints; replicas by static weights; overrides of labels and by JSON
 // pointers of one or two parts. There are no observations in it.
 package oracle

@@ -255,10 +255,16 @@ func newTemplate(in object) *template {
 	return t
 }
 
-// references are the ConfigMaps that a Deployment uses, by key.
+// runsPods reports whether the template is of a kind that has replicas and a pod
+// template: Kubernetes' Deployment, or OpenKruise's CloneSet.
+func (t *template) runsPods() bool {
+	return t.kind == "Deployment" || t.kind == "CloneSet" && t.apiVersion == "apps.kruise.io/v1alpha1"
+}
+
+// references are the ConfigMaps that its pods use, by key.
 func (t *template) references() []string {
 	var all []string
-	if t.kind != "Deployment" {
+	if !t.runsPods() {
 		return nil
 	}
 	for _, c := range list(at(t.object, "spec", "template", "spec")["containers"]) {
@@ -275,7 +281,7 @@ func (t *template) references() []string {
 // replicas is how many the template wants, and whether it is a workload at
 // all: one that runs nothing and asks for nothing is an object like others.
 func (t *template) replicas() (int64, bool) {
-	if t.kind != "Deployment" {
+	if !t.runsPods() {
 		return 0, false
 	}
 	spec, _ := t.object["spec"].(object)

@@ -59,7 +59,7 @@ func (f *fleet) manifest(t *template, share int64, divided bool, cluster string)
 			break // there are none of its namespace
 		}
 	}
-	if t.kind == "Deployment" && !set {
+	if t.runsPods() && !set {
 		delete(at(o, "spec"), "replicas")
 	}
 	meta := at(o, "metadata")

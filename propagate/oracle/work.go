@@ -14,20 +14,20 @@ type need struct {
 // is held where they are.
 func (st *step) works() {
 	for _, key := range sorted(st.next.Bindings) {
-		if b := st.next.Bindings[key]; b.template.kind == "Deployment" {
+		if b := st.next.Bindings[key]; b.template.runsPods() {
 			st.send(key, b, nil)
 		}
 	}
 	needs := st.needs()
 	for _, key := range sorted(st.next.Bindings) {
-		if b := st.next.Bindings[key]; b.template.kind != "Deployment" {
+		if b := st.next.Bindings[key]; !b.template.runsPods() {
 			st.send(key, b, needs[key])
 		}
 	}
 	st.linger(needs)
 }
 
-// needs are what Deployments require, by template and cluster: what is active
+// needs are what workloads require, by template and cluster: what is active
 // under propagateDeps, and where they are held what was released (rule 16).
 func (st *step) needs() map[string]map[string][]need {
 	all := map[string]map[string][]need{}
