@@ -38,7 +38,9 @@ func (s *State) ManifestFor(id object.ID, cluster string) map[string]any {
 	}
 
 	r := newRendering(&s.index, t)
-	obj, _, rules, err := r.render(t, whole(0), on)
+	none := whole(0)
+	none.bare = len(t.Unset) > 0
+	obj, _, rules, err := r.render(t, none, on)
 	if err != nil {
 		return nil
 	}
@@ -46,6 +48,7 @@ func (s *State) ManifestFor(id object.ID, cluster string) map[string]any {
 	return s.Manifest(id, &Content{
 		Digest:      object.DigestJSON(cleaned(obj)),
 		Completions: -1,
+		Bare:        none.bare,
 		APIVersion:  t.APIVersion,
 		Template:    t,
 		Rules:       rules,

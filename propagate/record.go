@@ -47,7 +47,7 @@ type ContentRecord struct {
 	Digest      object.Digest `json:"digest"`
 	Replicas    int64         `json:"replicas,omitempty"`
 	Completions int64         `json:"completions"`
-	Divided     bool          `json:"divided,omitempty"`
+	Bare        bool          `json:"bare,omitempty"` // older records have none, and sent all
 	APIVersion  string        `json:"apiVersion"`
 	Commit      string        `json:"commit"`
 	Revision    string        `json:"revision"`
@@ -129,11 +129,11 @@ func (b *Binding) Record() BindingRecord {
 }
 
 func (c *Content) record() ContentRecord {
-	return ContentRecord{c.Digest, c.Replicas, c.Completions, c.Divided, c.APIVersion, c.TemplateCommit, c.Revision, c.Requires}
+	return ContentRecord{c.Digest, c.Replicas, c.Completions, c.Bare, c.APIVersion, c.TemplateCommit, c.Revision, c.Requires}
 }
 
 func (r ContentRecord) content() *Content {
-	return &Content{Digest: r.Digest, Replicas: r.Replicas, Completions: r.Completions, Divided: r.Divided, APIVersion: r.APIVersion, TemplateCommit: r.Commit, Revision: r.Revision, Requires: r.Requires}
+	return &Content{Digest: r.Digest, Replicas: r.Replicas, Completions: r.Completions, Bare: r.Bare, APIVersion: r.APIVersion, TemplateCommit: r.Commit, Revision: r.Revision, Requires: r.Requires}
 }
 
 // Record is t as it is kept.

@@ -189,6 +189,43 @@ func TestKindThatWasNotKnown(t *testing.T) {
 	}
 }
 
+// A checkpoint of rules that sent what nobody sets stays as it is, too: a share that a
+// division gave is not taken away because of an upgrade.
+func TestReplicasThatWereSent(t *testing.T) {
+	ar, err := txtar.ParseFile("testdata/replicas_that_nobody_sets.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	commits := history(ar)
+	first, second := commits[0], commits[1] // duplicated, divided
+	s := propagate.Step(propagate.State{}, first.Commit)
+	snapshots := map[string]*fleet.Snapshot{first.Hash: first.Snapshot}
+	for _, want := range []string{first.Hash, second.Hash} {
+		if want == second.Hash {
+			s = propagate.Step(s, second.Commit)
+			snapshots[second.Hash] = second.Snapshot
+		}
+
+		saved := save(t, &s)
+		saved.Redigested = true
+		for _, r := range saved.Bindings {
+			for i := range r.Contents {
+				r.Contents[i].Bare = false // as a record without the field is read
+			}
+		}
+		restored := load(t, saved, &s, snapshots)
+		for b := range restored.Bindings.Values() {
+			for i := range b.Works {
+				spec := restored.Manifest(b.ID, b.Works[i].Want)["spec"].(map[string]any)
+				if field := map[string]string{"Deployment": "replicas", "Job": "parallelism"}[b.Kind]; spec[field] != int64(1) {
+					t.Errorf("at %s %s has %s %v", want, b.ID, field, spec[field])
+				}
+			}
+		}
+	}
+}
+
 // everyStory calls f with every state of every story.
 func everyStory(t *testing.T, f func(*testing.T, *propagate.State, map[string]*fleet.Snapshot)) {
 	files, _ := filepath.Glob("testdata/*.txtar")

@@ -15,23 +15,23 @@ import (
 type share struct {
 	replicas, completions int64
 
-	// divided is set where a division gives a number to a template that has none.
-	divided bool
+	// bare leaves out the fields that nobody sets (decision 53).
+	bare bool
 }
 
 // whole is the share of a cluster that gets a template as it is.
 func whole(replicas int64) share { return share{replicas: replicas, completions: -1} }
 
-func (c *Content) share() share { return share{c.Replicas, c.Completions, c.Divided} }
+func (c *Content) share() share { return share{c.Replicas, c.Completions, c.Bare} }
 
 // shares returns the share of each target.
 func (b *Binding) shares() func(schedule.Share) share {
 	completions := b.completions()
-	divided := len(b.Active.Template.Unset) > 0 && b.Active.Policy.Placement.Divided()
+	unset, divided := len(b.Active.Template.Unset) > 0, b.Active.Policy.Placement.Divided()
 
 	return func(target schedule.Share) share {
 		s := whole(target.Count)
-		s.divided = divided && b.targets(target.Name)
+		s.bare = unset && !(divided && b.targets(target.Name))
 		if n, ok := completions[target.Name]; ok {
 			s.completions = n
 		}
@@ -82,7 +82,7 @@ func shared(t *fleet.Template, s share, reviser *fleet.Script) (map[string]any, 
 // (decision 53). It shares with obj what it leaves as it is.
 func sent(t *fleet.Template, s share, rules []*fleet.Rule, obj map[string]any) map[string]any {
 	spec, ok := obj["spec"].(map[string]any)
-	if !ok || s.divided || len(t.Unset) == 0 {
+	if !ok || !s.bare {
 		return obj
 	}
 

@@ -170,8 +170,8 @@ type Content struct {
 	// Completions are a Job's share, -1 where they are not divided.
 	Completions int64
 
-	// Divided is set where a division gives a number to a template that has none.
-	Divided    bool
+	// Bare is set where the fields are left out that nobody sets (decision 53).
+	Bare       bool
 	APIVersion string
 
 	// Template has the content. It is nil in a restored state where the work

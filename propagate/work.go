@@ -133,7 +133,7 @@ func (d *decision) content(cluster string, s share, was *Work, r *rendering) (wa
 		if was != nil && was.Blocked == err.Error() && had.share() == s {
 			return had, was.Blocked
 		}
-		return &Content{Replicas: s.replicas, Completions: s.completions, Divided: s.divided, APIVersion: active.Template.APIVersion, TemplateCommit: active.TemplateCommit, Revision: d.commit}, err.Error()
+		return &Content{Replicas: s.replicas, Completions: s.completions, Bare: s.bare, APIVersion: active.Template.APIVersion, TemplateCommit: active.TemplateCommit, Revision: d.commit}, err.Error()
 	}
 
 	if was != nil && was.Blocked != "" {
@@ -155,7 +155,7 @@ func (d *decision) content(cluster string, s share, was *Work, r *rendering) (wa
 	// It is made in another way with the same result, or a restored state has only
 	// its digest. The commits that made it before still make it.
 	kept := *c
-	kept.Revision, kept.TemplateCommit, kept.Divided = had.Revision, had.TemplateCommit, had.Divided || c.Divided
+	kept.Revision, kept.TemplateCommit, kept.Bare = had.Revision, had.TemplateCommit, had.Bare && c.Bare
 	return &kept, ""
 }
 
@@ -165,7 +165,7 @@ func (d *decision) newContent(obj map[string]any, s share, rules []*fleet.Rule, 
 		Digest:         object.DigestJSON(obj),
 		Replicas:       s.replicas,
 		Completions:    s.completions,
-		Divided:        s.divided,
+		Bare:           s.bare,
 		APIVersion:     d.b.Active.Template.APIVersion,
 		Template:       d.b.Active.Template,
 		TemplateCommit: d.b.Active.TemplateCommit,

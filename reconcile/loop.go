@@ -97,10 +97,12 @@ type Loop struct {
 	waited map[string]bool // what waited for other clusters in the last round, by outcomeKey
 
 	telling  sync.Mutex
-	reported map[string]string // the last report, by what it is about
-	acts     []Act             // since the last Result
-	at       string            // the accepted commit, for acts
-	events   *eventlog.Writer  // nil without one
+	reported map[string]string    // the last report, by what it is about
+	silent   map[string]time.Time // since when a cluster does not answer
+	acts     []Act                // since the last Result
+	tally    tally                // since the last commit was told
+	at       string               // the accepted commit, for acts
+	events   *eventlog.Writer     // nil without one
 }
 
 // Open opens the repository and the checkpoint, and starts the dispatcher. Call Close
@@ -122,7 +124,7 @@ func Open(ctx context.Context, opt Options) (*Loop, error) {
 	if opt.At == nil {
 		opt.At = func(string) {}
 	}
-	l := &Loop{opt: opt, examined: opt.Clock.Elapsed(), resolved: map[string]time.Duration{}, roster: newRoster(), reported: map[string]string{}}
+	l := &Loop{opt: opt, examined: opt.Clock.Elapsed(), resolved: map[string]time.Duration{}, roster: newRoster(), reported: map[string]string{}, silent: map[string]time.Time{}}
 	var err error
 	l.repo, err = history.OpenRepo(ctx, opt.Repo, opt.StateDir, opt.Auth)
 	switch {
@@ -206,13 +208,21 @@ func (l *Loop) Close() error {
 // Run runs rounds until ctx is done. Failures are reported, and retried in the next
 // round.
 func (l *Loop) Run(ctx context.Context) error {
+	var settling settling
+	defer settling.end()
+
+	l.begin()
 	for {
-		before := l.state.Commit
+		before, synced := l.state.Commit, l.synced
 		if err := l.round(ctx, false); ctx.Err() == nil {
 			l.once("round", err)
 		}
 		l.takeActs() // nobody asks for the Result of these rounds
 		l.outcomes()
+		if l.state.Accepted != synced.Accepted {
+			after := l.state
+			settling.begin(ctx, func(ctx context.Context) { l.settle(ctx, synced, after) })
+		}
 		if l.state.Commit == before {
 			releaseMemory()
 		}
@@ -352,6 +362,9 @@ func (l *Loop) fold(ctx context.Context, head string) error {
 	}
 
 	l.accepted()
+	if r := l.state.Refusal; r != nil && r.Commit == head && len(commits) == 1 {
+		return nil // that it is refused is told
+	}
 	l.info("folded %s to %s %q: %s, %s", plural(len(commits), "commit"), source.Short(head), subject(commits),
 		plural(l.state.Bindings.Len(), "binding"), plural(l.state.Works, "work"))
 

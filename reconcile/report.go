@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"time"
 
 	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/dispatch/member"
@@ -157,9 +158,33 @@ func (l *Loop) outcome(o dispatch.Outcome) {
 	if errors.Is(o.Err, member.Waiting) {
 		e.Type, e.Severity = eventlog.Noted, Info
 	}
+	if o.ID == (object.ID{}) {
+		l.fallSilent(o.Cluster)
+	}
 	if l.isNew(outcomeKey(o.Cluster, o.ID), e.String()) {
 		l.tell(e)
 	}
+}
+
+// fallSilent notes since when a cluster does not answer.
+func (l *Loop) fallSilent(cluster string) {
+	l.telling.Lock()
+	defer l.telling.Unlock()
+	if l.silent[cluster].IsZero() {
+		l.silent[cluster] = l.opt.Clock.Now()
+	}
+}
+
+// silence reads " after 22s", and ends the silence of a cluster.
+func (l *Loop) silence(cluster string) string {
+	l.telling.Lock()
+	defer l.telling.Unlock()
+	since := l.silent[cluster]
+	delete(l.silent, cluster)
+	if since.IsZero() {
+		return ""
+	}
+	return " after " + l.opt.Clock.Now().Sub(since).Round(time.Second).String()
 }
 
 // dispatched reports what dispatch does. Failures are reported once, by outcomes; a
@@ -196,15 +221,26 @@ func (l *Loop) acted(e dispatch.Event) {
 		return
 	}
 
+	l.count(e.Op)
 	l.isNew(outcomeKey(e.Cluster, e.ID), "")
 	if l.isNew(outcomeKey(e.Cluster, object.ID{}), "") {
-		l.tell(Event{Severity: Info, Cluster: e.Cluster, Note: "answers again"})
+		l.tell(Event{Severity: Info, Cluster: e.Cluster, Note: "answers again" + l.silence(e.Cluster)})
 	}
 	severity := Detail
 	if e.Note != "" {
 		severity = Info
 	}
 	l.tell(Event{Severity: severity, Type: recorded[e.Op], Act: &act, Cluster: e.Cluster, Object: e.ID, Note: e.Note})
+}
+
+// count adds an act to the tally.
+func (l *Loop) count(op dispatch.Op) {
+	l.telling.Lock()
+	defer l.telling.Unlock()
+	if l.tally == nil {
+		l.tally = tally{}
+	}
+	l.tally[op]++
 }
 
 // plural reads "1 commit" or "2 commits".

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/object"
@@ -15,7 +16,7 @@ import (
 // it comes again, it is told again.
 func TestAProblemIsToldOnce(t *testing.T) {
 	var told []string
-	l := &Loop{reported: map[string]string{}, opt: Options{Report: func(e Event) { told = append(told, e.String()) }}}
+	l := &Loop{reported: map[string]string{}, silent: map[string]time.Time{}, opt: Options{Clock: Clock{}.withDefaults(), Report: func(e Event) { told = append(told, e.String()) }}}
 	down := dispatch.Outcome{Cluster: "eu-1", Err: errors.New("eu-1: no answer"), Waiting: 3}
 	l.outcome(down)
 	l.outcome(down)

@@ -34,6 +34,7 @@ type lines struct {
 	w       io.Writer
 	log     *logr.Logger // instead of w, when it is set
 	verbose bool
+	times   bool // before each line
 
 	mu      sync.Mutex
 	more    sync.Cond
@@ -118,7 +119,7 @@ func areLines(n int) string {
 
 func (l *lines) print(e reconcile.Event) {
 	if l.log == nil {
-		fmt.Fprintln(l.w, e)
+		l.printText(e.String())
 		return
 	}
 
@@ -135,6 +136,13 @@ func (l *lines) print(e reconcile.Event) {
 	}
 
 	l.log.Info(e.String(), details...)
+}
+
+func (l *lines) printText(line string) {
+	if l.times {
+		line = time.Now().Format(time.TimeOnly) + " " + line
+	}
+	fmt.Fprintln(l.w, line)
 }
 
 // summary ends a run that went well, and failure one that did not.

@@ -12,6 +12,7 @@ import (
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/look/history"
 	"github.com/fairlead/fairlead/look/report"
+	"github.com/fairlead/fairlead/printable"
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/source"
 )
@@ -66,6 +67,9 @@ func (f *planFlags) plan(cmd *cobra.Command) error {
 	r, err := f.compare(l)
 	if err != nil {
 		return err
+	}
+	if r.Base == r.Head {
+		printable.Fprintf(cmd.ErrOrStderr(), "note: base and head are the same commit; name what to compare with, such as --base HEAD~1\n")
 	}
 
 	switch f.output {

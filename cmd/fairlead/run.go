@@ -95,6 +95,7 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	}
 	members := &members{kubeconfig: f.kubeconfig, pulled: pulled}
 	out := newLines(cmd.ErrOrStderr(), f.encoding, f.verbose || f.dryRun)
+	out.times = !f.once // who runs it once sees when
 	err = f.follow(cmd.Context(), reconcile.Options{
 		Repo: f.repo, Ref: f.ref, Path: f.path, Auth: auth, StateDir: f.state,
 		Interval: f.interval, Timeout: f.timeout, DryRun: f.dryRun,

@@ -86,6 +86,9 @@ func TestScripts(t *testing.T) {
 			if err := os.MkdirAll(home, 0o755); err != nil {
 				return err
 			}
+			if err := firstFleet(filepath.Join(env.WorkDir, "first-fleet.sh")); err != nil {
+				return err
+			}
 			config := "[user]\n\tname = ann\n\temail = ann@example.com\n[init]\n\tdefaultBranch = main\n[advice]\n\tdetachedHead = false\n"
 			return os.WriteFile(filepath.Join(home, "gitconfig"), []byte(config), 0o644)
 		},

@@ -180,6 +180,9 @@ func plainText(s string) string {
 		switch {
 		case r == '@':
 			b.WriteString("@\u200b")
+		case linksAfter(b.String(), r):
+			b.WriteString("\u200b")
+			b.WriteRune(r)
 		case r < unicode.MaxASCII && slices.Contains(markup, r):
 			b.WriteByte('\\')
 			b.WriteRune(r)
@@ -189,6 +192,13 @@ func plainText(s string) string {
 	}
 
 	return b.String()
+}
+
+// linksAfter reports whether a forge makes a link of what has been written with r after
+// it: https://, www. or GH-1.
+func linksAfter(written string, r rune) bool {
+	before := map[rune]string{'/': ":", '.': "www", '-': "gh"}[r]
+	return before != "" && len(written) >= len(before) && strings.EqualFold(written[len(written)-len(before):], before)
 }
 
 var markup = []rune("\\`*_[]<>|~#&!")

@@ -104,3 +104,20 @@ func TestMarkdownIsNoMarkup(t *testing.T) {
 		t.Errorf("%d folds end:\n%s", n, b.String())
 	}
 }
+
+// Nor does a forge make links or references of it (A16).
+func TestMarkdownLinksNothing(t *testing.T) {
+	for text, want := range map[string]string{
+		"see https://evil.example":  "see https:\u200b//evil.example",
+		"HTTP://evil.example":       "HTTP:\u200b//evil.example",
+		"www.evil.example, Www.x.y": "www\u200b.evil.example, Www\u200b.x.y",
+		"GH-12 and gh-12":           "GH\u200b-12 and gh\u200b-12",
+		"acme/app#12":               "acme/app\\#12",
+		"a:b, web.yaml, x-y":        "a:b, web.yaml, x-y",
+		"mail ann@example.com":      "mail ann@\u200bexample.com",
+	} {
+		if got := plainText(text); got != want {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+}
