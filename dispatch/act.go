@@ -5,6 +5,7 @@ package dispatch
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -57,7 +58,7 @@ func (w *worker) act(m member.Member, id object.ID) (op Op, note string, failure
 			op, err = w.apply(m, fleet, id, want, entry)
 		}
 		if err == nil && drift != "" {
-			return OpRestore, "it " + drift, nil
+			return OpRestore, "it " + w.hindsight(id, entry, drift), nil
 		}
 	case Delete, Orphan:
 		if !known {
@@ -141,6 +142,16 @@ func (w *worker) ask(m member.Member, fleet Fleet, ref member.Ref, uid types.UID
 		return found.UID, "kept in the cluster because of " + key, nil
 	}
 	return found.UID, "", nil
+}
+
+// hindsight is how an object differed from what was acknowledged, as its restoration
+// shows: a watch does not tell what was deleted from what our label was taken off.
+func (w *worker) hindsight(id object.ID, was Entry, drift string) string {
+	rest, deleted := strings.CutPrefix(drift, wasDeleted)
+	if is, known := w.entry(id); !deleted || !known || is.UID != was.UID || is.Version <= was.Version {
+		return drift
+	}
+	return "had lost our label" + strings.Replace(rest, " by ", " to ", 1)
 }
 
 // driftOf is how an object differs from what was acknowledged; "" when it is not

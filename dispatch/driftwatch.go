@@ -315,12 +315,15 @@ func (d *driftWatch) lost(told member.WatchEvent) string {
 	return strings.Join(paths, ", ")
 }
 
+// wasDeleted is how what a watch does not tell of any more differs.
+const wasDeleted = "was deleted"
+
 // deleted has an object made again that is gone. A Job that its cluster removes a while
 // after it has finished is not: it has done what it was for, and would do it again. The
 // lock is held.
 func (d *driftWatch) deleted(id object.ID, by string) {
 	if !d.expires(id) {
-		d.drifted(id, "was deleted", by)
+		d.drifted(id, wasDeleted, by)
 		return
 	}
 	d.w.notes[id] = "finished, and removed by its ttlSecondsAfterFinished"

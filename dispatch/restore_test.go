@@ -129,6 +129,33 @@ func TestMadeWhileARelistIsTold(t *testing.T) {
 	r.did("restore b: it was changed by kubectl-edit: data.colour")
 }
 
+// An object that only lost our label was not deleted, and it is not told so (U08).
+func TestLostLabelIsNoDeletion(t *testing.T) {
+	s := start(t, "eu-1")
+	r := &restoration{t: t, inventory: &dispatchtest.Inventory{}, member: pushTo(t, s), client: dynamic.NewForConfigOrDie(s.Config()).
+		Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace("default")}
+	r.begin()
+	defer func() { r.d.Close(context.Background()) }()
+	r.level(apply(configMap("a", "red"), configMap("b", "red")))
+	r.acted()
+	r.edit("a")
+	r.holds("a", "red") // it is watched by now
+	r.did("restore a: it was changed by kubectl-edit: data.colour")
+
+	patch := []byte(`{"metadata":{"labels":null},"data":{"colour":"by hand"}}`)
+	if _, err := r.client.Patch(context.Background(), "a", types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "kubectl-label"}); err != nil {
+		t.Fatal(err)
+	}
+	r.holds("a", "red")
+	r.did("restore a: it had lost our label to kubectl-label")
+
+	if err := r.client.Delete(context.Background(), "b", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	r.holds("b", "red")
+	r.did("restore b: it was deleted")
+}
+
 // A member that is looked at once costs the question who it is and a list for each
 // kind of ours, whatever else it holds.
 func TestLookOnce(t *testing.T) {
