@@ -181,10 +181,11 @@ func (l *Loop) silence(cluster string) string {
 	defer l.telling.Unlock()
 	since := l.silent[cluster]
 	delete(l.silent, cluster)
-	if since.IsZero() {
+	lasted := l.opt.Clock.Now().Sub(since).Round(time.Second)
+	if since.IsZero() || lasted == 0 {
 		return ""
 	}
-	return " after " + l.opt.Clock.Now().Sub(since).Round(time.Second).String()
+	return " after " + lasted.String()
 }
 
 // dispatched reports what dispatch does. Failures are reported once, by outcomes; a

@@ -22,7 +22,7 @@ func TestAProblemIsToldOnce(t *testing.T) {
 	l.outcome(down)
 	l.dispatched(dispatch.Event{Cluster: "eu-1", ID: object.ID{Kind: "ConfigMap", Name: "web"}, Op: dispatch.OpApply})
 	l.outcome(down)
-	want := []string{"eu-1: no answer; 3 objects wait", "eu-1: answers again after 0s", "eu-1: apply ConfigMap web", "eu-1: no answer; 3 objects wait"}
+	want := []string{"eu-1: no answer; 3 objects wait", "eu-1: answers again", "eu-1: apply ConfigMap web", "eu-1: no answer; 3 objects wait"}
 	if !slices.Equal(told, want) {
 		t.Errorf("told %q, want %q", told, want)
 	}
