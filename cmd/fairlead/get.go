@@ -3,13 +3,16 @@
 package main
 
 import (
+	"errors"
 	"fmt"
-	"slices"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/fairlead/fairlead/look/listing"
+	"github.com/fairlead/fairlead/look/output"
 	"github.com/fairlead/fairlead/look/status"
 	"github.com/fairlead/fairlead/printable"
 	"github.com/fairlead/fairlead/propagate"
@@ -53,28 +56,17 @@ last. A cluster that does not answer is reported on stderr.`,
   fairlead get pods -A -o wide`,
 		Args:      arguments(1, 2),
 		RunE:      func(cmd *cobra.Command, args []string) error { return f.get(cmd, args) },
-		ValidArgs: []string{"clusters", "policies", "holds", "templates", "bindings", "works", "objects"},
+		ValidArgs: listing.Nouns,
 	}
 	f.bind(cmd.Flags())
 	f.members.bind(cmd.Flags())
-	cmd.Flags().StringVarP(&f.output, "output", "o", "table", strings.Join(outputs, ", "))
+	cmd.Flags().StringVarP(&f.output, "output", "o", "table", strings.Join(output.Described(outputs), ", "))
 	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "only this namespace (default: all; for live resources, the context's)")
 	cmd.Flags().BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "all namespaces")
 	cmd.Flags().StringVarP(&f.selector, "selector", "l", "", "label selector, as for kubectl")
 	cmd.Flags().StringSliceVarP(&f.clusters, "cluster", "c", nil, "only these clusters")
 	cmd.Flags().BoolVar(&f.seen, "live", false, "with clusters: query each for its readiness and the commit that it is at")
 	return cmd
-}
-
-// nouns are the kinds of the fleet that get prints, by every accepted name.
-var nouns = map[string]func(*view) list{
-	"cluster": (*view).clusters, "clusters": (*view).clusters,
-	"policy": (*view).policies, "policies": (*view).policies,
-	"hold": (*view).holds, "holds": (*view).holds,
-	"template": (*view).templates, "templates": (*view).templates,
-	"binding": (*view).bindings, "bindings": (*view).bindings, "rb": (*view).bindings, "crb": (*view).bindings,
-	"work": (*view).works, "works": (*view).works, "wk": (*view).works,
-	"object": (*view).objects, "objects": (*view).objects,
 }
 
 func (f *getFlags) get(cmd *cobra.Command, args []string) error {
@@ -84,9 +76,8 @@ func (f *getFlags) get(cmd *cobra.Command, args []string) error {
 	if strings.Contains(args[0], ",") {
 		return usagef("get shows one resource at a time: %q names several", args[0])
 	}
-
-	noun, ours := nouns[args[0]]
-	if err := checkOutput(f.output, outputs...); err != nil {
+	form, err := parseForm(f.output, outputs...)
+	if err != nil {
 		return err
 	}
 	selector, err := labels.Parse(f.selector)
@@ -102,16 +93,17 @@ func (f *getFlags) get(cmd *cobra.Command, args []string) error {
 	}
 
 	warn(cmd.ErrOrStderr(), &state)
-	if !ours {
-		return f.live(cmd, args[0], strings.Join(args[1:], ""), &state)
+	o := output.Options{Form: form, Single: len(args) == 2}
+	if !listing.IsNoun(args[0]) {
+		return f.live(cmd, args, &state, o)
 	}
 
-	v := &view{state: &state, selector: selector, onlyClusters: f.clusters}
+	v := &listing.View{State: &state, Selector: selector, Clusters: f.clusters}
 	if !f.allNamespaces {
-		v.namespace = f.namespace
+		v.Namespace = f.namespace
 	}
 	if len(args) == 2 {
-		v.name = args[1]
+		v.Name = args[1]
 	}
 	for _, name := range f.clusters {
 		if _, ok := state.Snapshot.Clusters.Get(name); !ok {
@@ -120,22 +112,74 @@ func (f *getFlags) get(cmd *cobra.Command, args []string) error {
 	}
 
 	if f.seen {
-		if v.live, err = f.inspect(cmd); err != nil {
+		if v.Live, err = f.inspect(cmd); err != nil {
 			return err
 		}
-		v.state = &v.live.State
+		v.State = &v.Live.State
 	}
-	found := noun(v)
-	if v.name != "" && len(found.items) == 0 {
-		return fmt.Errorf("%s %q not found at %s", args[0], v.name, source.Short(head))
+	found := v.List(args[0])
+	if v.Name != "" && len(found.Items) == 0 {
+		return fmt.Errorf("%s %q not found at %s", args[0], v.Name, source.Short(head))
 	}
-	if len(found.items) == 0 && (f.output == "table" || f.output == "wide") {
+	if len(found.Items) == 0 && form.Table() {
 		printable.Fprintf(cmd.ErrOrStderr(), "No %s found at %s.\n", args[0], source.Short(head))
 		return nil
 	}
 
-	return found.print(cmd.OutOrStdout(), f.output, v.name != "")
+	return output.Print(cmd.OutOrStdout(), []output.List{found}, o)
 }
+
+// live prints a Kubernetes resource as the members have it.
+func (f *getFlags) live(cmd *cobra.Command, args []string, state *propagate.State, o output.Options) error {
+	clusters, err := chosen(state, f.clusters)
+	if err != nil {
+		return err
+	}
+	if len(clusters) == 0 {
+		return errors.New("the fleet has no clusters")
+	}
+	if o.Single && f.allNamespaces {
+		return usagef("a name and -A cannot be used together")
+	}
+	if o.Single && f.selector != "" {
+		return usagef("a name and -l cannot be used together")
+	}
+	ask, err := f.members.open()
+	if err != nil {
+		return err
+	}
+
+	q := &listing.Question{
+		Members: ask, Clusters: clusters, Marker: f.marker, Words: args[:1], Name: strings.Join(args[1:], ""),
+		Namespace: f.namespace, AllNamespaces: f.allNamespaces, Selector: f.selector, Whole: o.Form.Whole(),
+	}
+	failed := q.Ask(cmd.Context())
+	// An error that is the same everywhere is reported once.
+	if err := status.NoneAsked(len(clusters), failed); err != nil {
+		return fmt.Errorf("%w; git alone has %s", err, ourNouns)
+	}
+	if len(q.Answered()) == 0 && listing.OnlyNotServed(failed) {
+		return fmt.Errorf("no cluster serves a resource %q, and git has %s", args[0], ourNouns)
+	}
+
+	silent(cmd.ErrOrStderr(), failed)
+	if len(q.Answered()) == 0 {
+		return &exitError{exitFailed} // every failure has been reported
+	}
+
+	lists := q.Lists()
+	switch {
+	case len(lists) == 0 && o.Single:
+		return errors.New(q.Nothing())
+	case len(lists) == 0 && o.Form.Table():
+		printable.Fprintf(cmd.ErrOrStderr(), "N%s.\n", strings.TrimPrefix(q.Nothing(), "n"))
+		return nil
+	}
+
+	return output.Print(cmd.OutOrStdout(), lists, o)
+}
+
+const ourNouns = "clusters, policies, holds, templates, bindings, works and objects"
 
 // inspect queries the clusters for their condition.
 func (f *getFlags) inspect(cmd *cobra.Command) (*status.Fleet, error) {
@@ -156,21 +200,19 @@ func (f *getFlags) inspect(cmd *cobra.Command) (*status.Fleet, error) {
 	return live, nil
 }
 
-// view is a state with the user's selection from it.
-type view struct {
-	state        *propagate.State
-	namespace    string // "" is all
-	name         string // "" is all
-	selector     labels.Selector
-	onlyClusters []string
-	live         *status.Fleet // nil without --live
+// outputs are the forms of a list.
+var outputs = []string{output.FormTable, output.FormWide, output.FormJSON, output.FormYAML, output.FormName}
+
+// parseForm reads a value of -o that is one of the known forms.
+func parseForm(o string, known ...string) (output.Form, error) {
+	form, err := output.ParseForm(o, os.ReadFile, known...)
+	if err != nil {
+		return form, &usageError{err}
+	}
+	return form, nil
 }
 
-// shows reports whether something of this name is selected.
-func (v *view) shows(namespace, name string, set map[string]string) bool {
-	return (v.namespace == "" || v.namespace == namespace) && (v.name == "" || v.name == name) && v.selector.Matches(labels.Set(set))
-}
-
-func (v *view) showsCluster(name string) bool {
-	return len(v.onlyClusters) == 0 || slices.Contains(v.onlyClusters, name)
+func checkOutput(o string, known ...string) error {
+	_, err := parseForm(o, known...)
+	return err
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/fairlead/fairlead/look/output"
 	"github.com/fairlead/fairlead/look/report"
 	"github.com/fairlead/fairlead/look/status"
 	"github.com/fairlead/fairlead/object"
@@ -162,7 +163,7 @@ func (v *statusView) look(ctx context.Context) (text, beside []byte, err error) 
 	switch rows := v.query.Rows(v.Fleet); {
 	case v.flags.output != "table":
 		l := v.memberStatus(rows, &stderr)
-		err = l.print(&out, v.flags.output, false)
+		err = output.Print(&out, []output.List{l}, output.Options{Form: output.Form{Name: v.flags.output}})
 	case len(rows) == 0:
 		printable.Fprintf(&stderr, "No templates found at %s.\n", v.described())
 	default:
@@ -240,13 +241,13 @@ func isTerminal(w io.Writer) bool {
 
 // memberStatus lists the bindings with the status of their copies, and the
 // templates with the aggregated status.
-func (v *statusView) memberStatus(rows []report.Row, stderr io.Writer) list {
+func (v *statusView) memberStatus(rows []report.Row, stderr io.Writer) output.List {
 	s := report.NewStatus(v.Fleet, rows)
 	notes(stderr, s.Notes)
 
-	var found list
+	var found output.List
 	for _, object := range s.Objects {
-		found.items = append(found.items, item{object: object})
+		found.Items = append(found.Items, output.Item{Object: object})
 	}
 	return found
 }

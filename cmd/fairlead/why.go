@@ -3,13 +3,12 @@
 package main
 
 import (
-	"encoding/json"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead/fairlead/look/history"
+	"github.com/fairlead/fairlead/look/output"
 	"github.com/fairlead/fairlead/look/report"
 	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/propagate"
@@ -92,15 +91,8 @@ func (f *objectFlags) why(cmd *cobra.Command, args []string) error {
 
 	r := report.NewWhy(t, &state, id, f.clusters, time.Now())
 	if f.output == "json" {
-		return writeJSON(cmd.OutOrStdout(), r)
+		return output.Value(cmd.OutOrStdout(), f.output, r)
 	}
 
 	return r.Text(cmd.OutOrStdout(), len(f.clusters) > 0)
-}
-
-func writeJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
 }
