@@ -56,7 +56,7 @@ happen.`,
 }
 
 func (f *eventsFlags) events(cmd *cobra.Command) error {
-	if err := checkOutput(f.output, "text", "json"); err != nil {
+	if err := checkOutput(f.output, "text", "json", "yaml"); err != nil {
 		return err
 	}
 	if f.git && (f.watch || f.state != "") {

@@ -42,7 +42,7 @@ func (f *objectFlags) history(cmd *cobra.Command, args []string) error {
 	if len(r.Steps) == 0 {
 		printable.Fprintf(cmd.ErrOrStderr(), "Nothing of %s reached %s.\n", id, strings.Join(append(f.clusters, "any cluster")[:max(len(f.clusters), 1)], ", "))
 	}
-	if f.output == "json" {
+	if f.output != output.FormText {
 		return output.Value(cmd.OutOrStdout(), f.output, r)
 	}
 

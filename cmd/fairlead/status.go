@@ -63,7 +63,7 @@ A cluster that does not answer is shown as '?' and reported on stderr.`,
 	f.bind(cmd.Flags())
 	f.members.bind(cmd.Flags())
 	flags := cmd.Flags()
-	flags.StringVarP(&f.output, "output", "o", "table", "table, json, yaml")
+	flags.StringVarP(&f.output, "output", "o", "table", strings.Join(statusForms, ", "))
 	flags.StringVarP(&f.namespace, "namespace", "n", "", "only this namespace (default: all)")
 	flags.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "all namespaces")
 	flags.StringVarP(&f.selector, "selector", "l", "", "label selector for templates, as for kubectl")
@@ -74,8 +74,10 @@ A cluster that does not answer is shown as '?' and reported on stderr.`,
 	return cmd
 }
 
+var statusForms = []string{output.FormTable, output.FormWide, output.FormJSON, output.FormYAML, output.FormName}
+
 func (f *statusFlags) show(cmd *cobra.Command) error {
-	if err := checkOutput(f.output, "table", "json", "yaml"); err != nil {
+	if err := checkOutput(f.output, statusForms...); err != nil {
 		return err
 	}
 
@@ -124,10 +126,10 @@ func (f *statusFlags) show(cmd *cobra.Command) error {
 // asks returns the clusters to inspect. Whether something is applied everywhere
 // takes all of them.
 func (f *statusFlags) asks() []string {
-	if f.output == "table" {
-		return f.clusters
+	if f.output == output.FormJSON || f.output == output.FormYAML {
+		return nil
 	}
-	return nil
+	return f.clusters
 }
 
 // statusView is a fleet with the user's selection from it.
@@ -161,7 +163,11 @@ func (v *statusView) look(ctx context.Context) (text, beside []byte, err error) 
 	notes(&stderr, v.Notes())
 	notes(&stderr, v.Unclear())
 	switch rows := v.query.Rows(v.Fleet); {
-	case v.flags.output != "table":
+	case v.flags.output == output.FormName:
+		for _, r := range rows {
+			printable.Fprintf(&out, "%s\n", object.Argument(r.ID))
+		}
+	case v.flags.output == output.FormJSON || v.flags.output == output.FormYAML:
 		l := v.memberStatus(rows, &stderr)
 		err = output.Print(&out, []output.List{l}, output.Options{Form: output.Form{Name: v.flags.output}})
 	case len(rows) == 0:

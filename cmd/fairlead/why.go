@@ -46,14 +46,14 @@ template is not sent to, with the reason.`,
 
 func (f *objectFlags) bindObject(cmd *cobra.Command) {
 	f.bind(cmd.Flags())
-	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json, yaml")
 	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "namespace of the object (default: any that has it)")
 	cmd.Flags().StringSliceVarP(&f.clusters, "cluster", "c", nil, "only these clusters")
 }
 
 // followed walks the history of the named object up to head.
 func (f *objectFlags) followed(cmd *cobra.Command, args []string) (t *history.Timeline, state propagate.State, id object.ID, head string, err error) {
-	if err = checkOutput(f.output, "text", "json"); err != nil {
+	if err = checkOutput(f.output, "text", "json", "yaml"); err != nil {
 		return
 	}
 	asked, err := parseReference(args, f.namespace)
@@ -90,7 +90,7 @@ func (f *objectFlags) why(cmd *cobra.Command, args []string) error {
 	}
 
 	r := report.NewWhy(t, &state, id, f.clusters, time.Now())
-	if f.output == "json" {
+	if f.output != output.FormText {
 		return output.Value(cmd.OutOrStdout(), f.output, r)
 	}
 

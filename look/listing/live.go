@@ -178,6 +178,9 @@ func (q *Question) Nothing() string {
 	}
 
 	members := q.Answered()
+	if len(members) == 0 {
+		return fmt.Sprintf("no %s", strings.Join(q.Words, ", "))
+	}
 	where, hint := "", ""
 	if namespaced && !q.AllNamespaces {
 		where = " in namespace " + cmp.Or(q.Namespace, q.Members.Namespace(members[0]))

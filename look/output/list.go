@@ -39,6 +39,7 @@ type Options struct {
 	NoHeaders  bool
 	ShowLabels bool
 	Screen     Screen
+	Layout     Layout // of the tables that were printed before; nil if this is all
 }
 
 // Check returns an error for options that no list can be printed with.
@@ -86,12 +87,12 @@ func Print(w io.Writer, lists []List, o Options) error {
 
 func tables(w io.Writer, lists []List, o Options) error {
 	for i, l := range lists {
-		if i > 0 {
+		if i > 0 && o.Layout == nil {
 			if _, err := io.WriteString(w, "\n"); err != nil {
 				return err
 			}
 		}
-		t := Table{Columns: slices.Clone(l.Columns), Wide: o.Form.Name == FormWide, NoHeaders: o.NoHeaders}
+		t := Table{Columns: slices.Clone(l.Columns), Wide: o.Form.Name == FormWide, NoHeaders: o.NoHeaders, Layout: o.Layout}
 		if o.ShowLabels {
 			t.Columns = append(t.Columns, Column{Name: "LABELS"})
 		}

@@ -25,6 +25,7 @@ const Bar = "|"
 type Column struct {
 	Name string
 	Wide bool // only with -o wide
+	Min  int  // how wide it is at least
 	// Text may be cut where the screen is too narrow. A cell of Names always may.
 	Text bool
 	// Paint returns the colour of a cell; nil for none.
@@ -89,6 +90,20 @@ type Table struct {
 	Wide      bool // with the columns that are only for -o wide, and nothing shortened
 	NoHeaders bool
 	Indent    string // before every line
+	Layout    Layout // of earlier tables that this one goes on; nil starts anew
+}
+
+// Layout has how wide each column of tables has been, so that what is printed later
+// stands under the same headers.
+type Layout map[string]int
+
+// key is a column of tables with the same columns.
+func (t *Table) key(column int) string {
+	var names strings.Builder
+	for _, c := range t.Columns {
+		names.WriteString(c.Name + "\x00")
+	}
+	return fmt.Sprint(names.String(), column)
 }
 
 // Text prints the table. What a row has too much or too little is left out or None.
@@ -101,8 +116,17 @@ func (t *Table) Text(out io.Writer, s Screen) error {
 	}
 
 	width := t.widths(shown, s)
+	headed := false
+	for _, i := range shown {
+		if t.Layout != nil {
+			headed = headed || t.Layout[t.key(i)] > 0
+			width[i] = max(width[i], t.Layout[t.key(i)])
+			t.Layout[t.key(i)] = width[i]
+		}
+	}
+
 	var b strings.Builder
-	if !t.NoHeaders {
+	if !t.NoHeaders && !headed {
 		t.line(&b, s, shown, width, func(i int) string { return t.Columns[i].Name }, nil)
 	}
 	for _, row := range t.Rows {
@@ -169,7 +193,7 @@ func (t *Table) widths(shown []int, s Screen) map[int]int {
 		if !t.NoHeaders {
 			header = utf8.RuneCountInString(t.Columns[i].Name)
 		}
-		width[i] = header
+		width[i] = max(header, t.Columns[i].Min)
 		shortens := t.Columns[i].Text
 		for _, row := range t.Rows {
 			cell := cellAt(row, i)

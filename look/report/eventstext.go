@@ -12,6 +12,7 @@ import (
 
 	"github.com/fairlead/fairlead/eventlog"
 	"github.com/fairlead/fairlead/look/history"
+	"github.com/fairlead/fairlead/look/output"
 	"github.com/fairlead/fairlead/printable"
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/source"
@@ -23,13 +24,21 @@ type EventsPrinter interface {
 	act(e eventlog.Event) error
 }
 
-// NewEventsPrinter returns a printer of lines of JSON if output is "json", else of
-// text.
-func NewEventsPrinter(w io.Writer, output string) EventsPrinter {
-	if output == "json" {
+// NewEventsPrinter returns a printer of lines of JSON if form is "json", of YAML
+// documents if it is "yaml", else of text.
+func NewEventsPrinter(w io.Writer, form string) EventsPrinter {
+	switch form {
+	case output.FormJSON:
 		enc := json.NewEncoder(w)
 		enc.SetEscapeHTML(false)
-		return eventLines{enc}
+		return eventLines{enc.Encode}
+	case output.FormYAML:
+		return eventLines{func(line any) error {
+			if _, err := io.WriteString(w, "---\n"); err != nil {
+				return err
+			}
+			return output.Value(w, form, line)
+		}}
 	}
 	return eventText{w}
 }
@@ -158,8 +167,8 @@ type EventProblem struct {
 	Line    int    `json:"line,omitempty"`
 }
 
-// eventLines prints a line of JSON for each event on each cluster.
-type eventLines struct{ *json.Encoder }
+// eventLines prints a line of JSON, or a document of YAML, for each event on each cluster.
+type eventLines struct{ encode func(any) error }
 
 func (p eventLines) account(a *Account, _ *history.Timeline) error {
 	c := a.Commit
@@ -191,7 +200,7 @@ func (p eventLines) account(a *Account, _ *history.Timeline) error {
 	}
 
 	for _, line := range lines {
-		if err := p.Encode(line); err != nil {
+		if err := p.encode(line); err != nil {
 			return err
 		}
 	}
@@ -206,5 +215,5 @@ func (p eventLines) account(a *Account, _ *history.Timeline) error {
 }
 
 func (p eventLines) act(e eventlog.Event) error {
-	return p.Encode(EventLine{Time: e.Time, Source: "run", Commit: e.Commit, What: string(e.Type), Object: e.Object, Cluster: e.Cluster, Text: e.Text})
+	return p.encode(EventLine{Time: e.Time, Source: "run", Commit: e.Commit, What: string(e.Type), Object: e.Object, Cluster: e.Cluster, Text: e.Text})
 }
