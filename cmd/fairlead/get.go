@@ -39,7 +39,7 @@ type getFlags struct {
 func newGet() *cobra.Command {
 	var f getFlags
 	cmd := &cobra.Command{
-		Use:   "get NOUN[,NOUN...] [NAME]",
+		Use:   "get NOUN [NAME]",
 		Short: "Show the fleet as git has it, or any resource as the clusters have it",
 		Long: `Folds the history up to --ref and prints the result, from git alone.
 
@@ -68,9 +68,8 @@ jsonpath, go-template and custom-columns also take a file, as in
   fairlead get deploy,svc -n shop -c 'eu-*'
   fairlead get bindings -w
   fairlead get objects -o custom-columns=NAME:.metadata.name,IMAGE:.spec.template.spec.containers[*].image`,
-		Args:      arguments(1, 2),
-		RunE:      func(cmd *cobra.Command, args []string) error { return f.get(cmd, args) },
-		ValidArgs: listing.Nouns,
+		Args: arguments(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.get(cmd, args) },
 	}
 	f.bind(cmd.Flags())
 	f.members.bind(cmd.Flags())

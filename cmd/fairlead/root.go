@@ -116,6 +116,7 @@ with git.`,
 	root.SuggestionsMinimumDistance = 2
 	root.Version = versionLine()
 	root.SetVersionTemplate("{{.Version}}\n")
+	completeAll(root)
 	return root
 }
 
