@@ -19,6 +19,8 @@ type candidates func(cmd *cobra.Command, args []string) []string
 
 // completeAll gives every command and flag of root what completes it.
 func completeAll(root *cobra.Command) {
+	colors := fixed(colorAuto, colorAlways, colorNever)
+	_ = root.RegisterFlagCompletionFunc("color", colors.completed(false)) // as below
 	for _, cmd := range root.Commands() {
 		if of := argumentsOf[cmd.Name()]; of != nil {
 			cmd.ValidArgs, cmd.ValidArgsFunction = nil, of.completed(cmd.Name() == "get")
@@ -104,8 +106,6 @@ func valuesOf(command string, flag *pflag.Flag) candidates {
 		return fixed(formsIn(flag.Usage)...)
 	case "log-encoding":
 		return fixed("text", "json", "console")
-	case "color":
-		return fixed("auto", "always", "never")
 	case "feature-gates":
 		var gates []string
 		for _, gate := range knownGates() {

@@ -78,7 +78,7 @@ func (f *eventsFlags) events(cmd *cobra.Command) error {
 		return err
 	}
 
-	n := report.NewEvents(l, asked, f.clusters, report.NewEventsPrinter(cmd.OutOrStdout(), f.output))
+	n := report.NewEvents(l, asked, f.clusters, report.NewEventsPrinter(cmd.OutOrStdout(), f.output, screenOf(cmd)))
 	if after != "" {
 		if n.After, err = l.Repo.Resolve(after); err != nil {
 			return err

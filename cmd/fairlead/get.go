@@ -95,6 +95,7 @@ func (f *getFlags) get(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	warn(cmd.ErrOrStderr(), &g.State)
+	g.print.Screen = screenOf(cmd)
 	if f.watch {
 		return g.follow(cmd)
 	}

@@ -46,5 +46,5 @@ func (f *objectFlags) history(cmd *cobra.Command, args []string) error {
 		return output.Value(cmd.OutOrStdout(), f.output, r)
 	}
 
-	return r.Text(cmd.OutOrStdout())
+	return r.Text(cmd.OutOrStdout(), screenOf(cmd))
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -106,7 +105,7 @@ func (f *statusFlags) show(cmd *cobra.Command) error {
 	if f.allNamespaces {
 		namespace = ""
 	}
-	show := &statusView{Fleet: seen, flags: f, query: report.MatrixQuery{Only: f.only, Wave: f.wave}}
+	show := &statusView{Fleet: seen, screen: screenOf(cmd), flags: f, query: report.MatrixQuery{Only: f.only, Wave: f.wave}}
 	show.query.Template = func(id object.ID, set map[string]string) bool {
 		return (namespace == "" || namespace == id.Namespace) && selector.Matches(labels.Set(set))
 	}
@@ -118,7 +117,7 @@ func (f *statusFlags) show(cmd *cobra.Command) error {
 		return err
 	}
 
-	_, err = cmd.OutOrStdout().Write(text)
+	_, err = show.screen.Writer(cmd.OutOrStdout()).Write(text)
 	_, noteErr := cmd.ErrOrStderr().Write(beside)
 	return errors.Join(err, noteErr)
 }
@@ -135,8 +134,9 @@ func (f *statusFlags) asks() []string {
 // statusView is a fleet with the user's selection from it.
 type statusView struct {
 	*status.Fleet
-	flags *statusFlags
-	query report.MatrixQuery
+	screen output.Screen
+	flags  *statusFlags
+	query  report.MatrixQuery
 }
 
 // look inspects the clusters once. beside is for stderr.
@@ -177,7 +177,7 @@ func (v *statusView) look(ctx context.Context) (text, beside []byte, err error) 
 		if m.Refusal, err = report.NewRefusal(v.States, &v.State); err != nil {
 			return nil, nil, err
 		}
-		err = m.Text(&out)
+		err = m.Text(&out, v.screen, v.flags.output == output.FormWide)
 	}
 
 	return out.Bytes(), stderr.Bytes(), err
@@ -194,7 +194,7 @@ func (v *statusView) described() string {
 // again inspects the clusters until ctx is done, and prints the text when it has
 // changed. A terminal is cleared before; other outputs get it appended.
 func (v *statusView) again(cmd *cobra.Command) error {
-	ctx, terminal := cmd.Context(), isTerminal(cmd.OutOrStdout())
+	ctx, terminal := cmd.Context(), terminalOf(cmd.OutOrStdout()) != nil
 	var last []byte
 	for {
 		if err := v.Fetch(ctx); err != nil {
@@ -222,7 +222,7 @@ func (v *statusView) again(cmd *cobra.Command) error {
 				text = slices.Concat([]byte("---\n"), text)
 			}
 			last = now
-			_, err := cmd.OutOrStdout().Write(text)
+			_, err := v.screen.Writer(cmd.OutOrStdout()).Write(text)
 			_, noteErr := cmd.ErrOrStderr().Write(beside)
 			if err := errors.Join(err, noteErr); err != nil {
 				return err
@@ -234,15 +234,6 @@ func (v *statusView) again(cmd *cobra.Command) error {
 		case <-time.After(inspectInterval):
 		}
 	}
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := printable.Raw(w).(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // memberStatus lists the bindings with the status of their copies, and the

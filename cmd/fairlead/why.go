@@ -94,5 +94,5 @@ func (f *objectFlags) why(cmd *cobra.Command, args []string) error {
 		return output.Value(cmd.OutOrStdout(), f.output, r)
 	}
 
-	return r.Text(cmd.OutOrStdout(), len(f.clusters) > 0)
+	return r.Text(cmd.OutOrStdout(), len(f.clusters) > 0, screenOf(cmd))
 }

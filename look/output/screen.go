@@ -47,10 +47,13 @@ func (s Screen) Writer(out io.Writer) io.Writer {
 // colors of the words for states in the columns of tables.
 var colors = map[string]Color{
 	"True": Green, "current": Green, "accepted": Green,
-	"False": Red, "refused": Red, "blocked": Red, "failed": Red, "awaits confirmation": Red,
+	"False": Red, "refused": Red, "blocked": Red, "failed": Red, "awaiting-confirmation": Red,
 	"Unknown": Yellow, "held": Yellow, "evicting": Yellow, "Unknown,SchedulingDisabled": Yellow, "True,SchedulingDisabled": Yellow,
 	"False,SchedulingDisabled": Red,
 }
 
 // ColorOf returns the colour of a word for a state.
 func ColorOf(word string) Color { return colors[word] }
+
+// Minute is the form of a time in tables, in UTC.
+const Minute = "2006-01-02T15:04Z"

@@ -89,6 +89,7 @@ type Table struct {
 	Rows      [][]any
 	Wide      bool // with the columns that are only for -o wide, and nothing shortened
 	NoHeaders bool
+	Blank     bool   // where there is nothing stands nothing, and not None
 	Indent    string // before every line
 	Layout    Layout // of earlier tables that this one goes on; nil starts anew
 }
@@ -130,7 +131,7 @@ func (t *Table) Text(out io.Writer, s Screen) error {
 		t.line(&b, s, shown, width, func(i int) string { return t.Columns[i].Name }, nil)
 	}
 	for _, row := range t.Rows {
-		t.line(&b, s, shown, width, func(i int) string { return shorten(cellAt(row, i), width[i]) }, row)
+		t.line(&b, s, shown, width, func(i int) string { return t.shown(cellAt(row, i), width[i]) }, row)
 	}
 
 	_, err := io.WriteString(s.Writer(out), b.String())
@@ -156,6 +157,15 @@ func (t *Table) line(b *strings.Builder, s Screen, shown []int, width map[int]in
 		}
 	}
 	b.WriteString("\n")
+}
+
+// shown is a cell as it is printed in a column that is so wide.
+func (t *Table) shown(cell any, width int) string {
+	text := shorten(cell, width)
+	if t.Blank && text == None {
+		return ""
+	}
+	return text
 }
 
 func cellAt(row []any, i int) any {
