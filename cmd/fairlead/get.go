@@ -253,7 +253,7 @@ func (g *getter) live(cmd *cobra.Command) (*listing.Question, error) {
 	}
 
 	if !g.following || !maps.EqualFunc(before, failed, func(a, b error) bool { return a.Error() == b.Error() }) {
-		silent(cmd.ErrOrStderr(), failed)
+		silent(cmd.ErrOrStderr(), failed, len(g.Clusters))
 	}
 	if len(q.Answered()) == 0 && !g.following {
 		return nil, &exitError{exitFailed} // every failure has been reported
