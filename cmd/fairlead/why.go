@@ -3,6 +3,7 @@
 package main
 
 import (
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -46,14 +47,14 @@ template is not sent to, with the reason.`,
 
 func (f *objectFlags) bindObject(cmd *cobra.Command) {
 	f.bind(cmd.Flags())
-	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json, yaml")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "text", strings.Join(reportForms, ", "))
 	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "namespace of the object (default: any that has it)")
 	cmd.Flags().StringSliceVarP(&f.clusters, "cluster", "c", nil, "only these clusters")
 }
 
 // followed walks the history of the named object up to head.
 func (f *objectFlags) followed(cmd *cobra.Command, args []string) (t *history.Timeline, state propagate.State, id object.ID, head string, err error) {
-	if err = checkOutput(f.output, "text", "json", "yaml"); err != nil {
+	if err = checkOutput(f.output, reportForms...); err != nil {
 		return
 	}
 	asked, err := parseReference(args, f.namespace)
@@ -90,9 +91,26 @@ func (f *objectFlags) why(cmd *cobra.Command, args []string) error {
 	}
 
 	r := report.NewWhy(t, &state, id, f.clusters, time.Now())
-	if f.output != output.FormText {
+	if f.isDocument() {
 		return output.Value(cmd.OutOrStdout(), f.output, r)
 	}
 
-	return r.Text(cmd.OutOrStdout(), len(f.clusters) > 0, screenOf(cmd))
+	return r.Text(cmd.OutOrStdout(), len(f.clusters) > 0, f.screen(cmd))
+}
+
+// reportForms are the forms of a report. What is wide is the text in full, as a pipe
+// gets it.
+var reportForms = []string{output.FormText, output.FormWide, output.FormJSON, output.FormYAML}
+
+func (f *objectFlags) isDocument() bool {
+	return f.output == output.FormJSON || f.output == output.FormYAML
+}
+
+// screen returns what the text of a report is printed on.
+func (f *objectFlags) screen(cmd *cobra.Command) output.Screen {
+	screen := screenOf(cmd)
+	if f.output == output.FormWide {
+		screen.Width = 0
+	}
+	return screen
 }
