@@ -105,7 +105,7 @@ func (f *eventsFlags) events(cmd *cobra.Command) error {
 	if asked != nil && len(n.Objects) == 0 {
 		return fmt.Errorf("%s is not a template of the fleet, and never was; 'fairlead get templates' lists them", asked)
 	}
-	if err := n.CheckClusters(f.clusters); err != nil || !f.watch {
+	if _, err := n.ClustersCalled(f.clusters); err != nil || !f.watch {
 		return err
 	}
 

@@ -49,7 +49,7 @@ func (f *objectFlags) bindObject(cmd *cobra.Command) {
 	f.bind(cmd.Flags())
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", strings.Join(reportForms, ", "))
 	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "namespace of the object (default: any that has it)")
-	cmd.Flags().StringSliceVarP(&f.clusters, "cluster", "c", nil, "only these clusters")
+	cmd.Flags().StringSliceVarP(&f.clusters, "cluster", "c", nil, "only these clusters: names or globs")
 }
 
 // followed walks the history of the named object up to head.
@@ -77,7 +77,7 @@ func (f *objectFlags) followed(cmd *cobra.Command, args []string) (t *history.Ti
 		return
 	}
 
-	err = t.CheckClusters(f.clusters)
+	f.clusters, err = t.ClustersCalled(f.clusters)
 	return
 }
 
