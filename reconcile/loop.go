@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -501,6 +502,7 @@ func (l *Loop) source(commit string) member.Source {
 // not hold up the others.
 func (l *Loop) resolveMembers(snapshot *fleet.Snapshot) (found bool) {
 	refusing := l.refusing()
+	failed := map[string]error{}
 	for name, c := range snapshot.Clusters.All() {
 		if known := l.members[name]; known != nil && l.unreached[name] == nil && !refusing[name] && reflect.DeepEqual(known.Spec, c.Spec) {
 			continue
@@ -510,7 +512,7 @@ func (l *Loop) resolveMembers(snapshot *fleet.Snapshot) (found bool) {
 		m, err := l.opt.Members(c)
 		if err != nil {
 			l.setUnreached(name, err)
-			l.once(name, fmt.Errorf("%s: %w", name, err))
+			failed[name] = err
 			continue
 		}
 		if l.opt.DryRun {
@@ -523,6 +525,7 @@ func (l *Loop) resolveMembers(snapshot *fleet.Snapshot) (found bool) {
 		found = true
 	}
 
+	l.tellUnresolved(failed, snapshot.Clusters.Len())
 	left := func(name string) bool {
 		_, stays := snapshot.Clusters.Get(name)
 		return !stays
@@ -537,6 +540,20 @@ func (l *Loop) resolveMembers(snapshot *fleet.Snapshot) (found bool) {
 
 	l.forget(left)
 	return found
+}
+
+// tellUnresolved reports the clusters that there is no way to connect to. What a
+// kubeconfig lacks for many is one line.
+func (l *Loop) tellUnresolved(failed map[string]error, all int) {
+	lines, rest := member.WithoutContext(failed, all)
+	var shared error
+	if len(lines) > 0 {
+		shared = errors.New(strings.Join(lines, "; "))
+	}
+	l.once("\x00kubeconfig", shared)
+	for name, err := range rest {
+		l.once(name, fmt.Errorf("%s: %w", name, err))
+	}
 }
 
 // changedKeys returns the objects that may need work, by cluster. Its cost follows the

@@ -110,24 +110,7 @@ func (f *diffFlags) object(s *propagate.State, word, cluster string) (object.ID,
 		return object.ID{}, err
 	}
 
-	kinds := object.KindNames{}
-	for t := range s.Snapshot.Templates.Values() {
-		kinds.Define(t.ID, t.Object)
-	}
-
-	var ids []object.ID
-	for b := range s.Bindings.Values() {
-		if asked.Matches(b.ID, kinds) && b.Work(cluster) != nil {
-			ids = append(ids, b.ID)
-		}
-	}
-
-	for a := range s.Tombstones.Values() {
-		if asked.Matches(a.ID, kinds) && s.Removal(cluster, a.ID) != nil && s.Bindings.At(a.Key()) == nil {
-			ids = append(ids, a.ID)
-		}
-	}
-
+	ids := status.Named(s, asked, func(name string) bool { return name == cluster })
 	if len(ids) == 0 {
 		return object.ID{}, fmt.Errorf("%s is not placed on %s; 'fairlead why %s -c %s' says why", asked, cluster, asked, cluster)
 	}

@@ -56,7 +56,7 @@ happen.`,
 }
 
 func (f *eventsFlags) events(cmd *cobra.Command) error {
-	if err := checkOutput(f.output, "text", "json"); err != nil {
+	if err := checkOutput(f.output, reportForms...); err != nil {
 		return err
 	}
 	if f.git && (f.watch || f.state != "") {
@@ -78,7 +78,7 @@ func (f *eventsFlags) events(cmd *cobra.Command) error {
 		return err
 	}
 
-	n := report.NewEvents(l, asked, f.clusters, report.NewEventsPrinter(cmd.OutOrStdout(), f.output))
+	n := report.NewEvents(l, asked, f.clusters, report.NewEventsPrinter(cmd.OutOrStdout(), f.output, f.screen(cmd)))
 	if after != "" {
 		if n.After, err = l.Repo.Resolve(after); err != nil {
 			return err
@@ -105,7 +105,7 @@ func (f *eventsFlags) events(cmd *cobra.Command) error {
 	if asked != nil && len(n.Objects) == 0 {
 		return fmt.Errorf("%s is not a template of the fleet, and never was; 'fairlead get templates' lists them", asked)
 	}
-	if err := n.CheckClusters(f.clusters); err != nil || !f.watch {
+	if _, err := n.ClustersCalled(f.clusters); err != nil || !f.watch {
 		return err
 	}
 

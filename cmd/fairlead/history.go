@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead/fairlead/look/output"
 	"github.com/fairlead/fairlead/look/report"
 	"github.com/fairlead/fairlead/printable"
 )
@@ -41,9 +42,9 @@ func (f *objectFlags) history(cmd *cobra.Command, args []string) error {
 	if len(r.Steps) == 0 {
 		printable.Fprintf(cmd.ErrOrStderr(), "Nothing of %s reached %s.\n", id, strings.Join(append(f.clusters, "any cluster")[:max(len(f.clusters), 1)], ", "))
 	}
-	if f.output == "json" {
-		return writeJSON(cmd.OutOrStdout(), r)
+	if f.isDocument() {
+		return output.Value(cmd.OutOrStdout(), f.output, r)
 	}
 
-	return r.Text(cmd.OutOrStdout())
+	return r.Text(cmd.OutOrStdout(), f.screen(cmd))
 }

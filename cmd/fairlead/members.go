@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/fairlead/fairlead/dispatch/member"
 	"github.com/fairlead/fairlead/dispatch/push"
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/look/status"
@@ -69,8 +70,10 @@ func notes(stderr io.Writer, lines []string) {
 	}
 }
 
-// silent reports on stderr, one line each, the clusters that gave no answer.
-func silent(stderr io.Writer, failed map[string]error) {
+// silent reports on stderr, one line each, the clusters of all that gave no answer.
+func silent(stderr io.Writer, failed map[string]error, all int) {
+	lines, failed := member.WithoutContext(failed, all)
+	notes(stderr, lines)
 	for _, name := range slices.Sorted(maps.Keys(failed)) {
 		printable.Fprintf(stderr, "fairlead: %s: %s\n", name, status.Cause(failed[name]))
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -116,7 +117,20 @@ with git.`,
 	root.SuggestionsMinimumDistance = 2
 	root.Version = versionLine()
 	root.SetVersionTemplate("{{.Version}}\n")
+	color := root.PersistentFlags().String("color", colorAuto, "colours for states: auto (on a terminal, unless NO_COLOR is set), always, never")
+	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+		return checkOneOf("--color", *color, colorAuto, colorAlways, colorNever)
+	}
+	completeAll(root)
 	return root
+}
+
+// checkOneOf refuses a value of a flag that is none of those known.
+func checkOneOf(flag, value string, known ...string) error {
+	if !slices.Contains(known, value) {
+		return usagef("%s %q must be one of %s", flag, value, strings.Join(known, ", "))
+	}
+	return nil
 }
 
 func add(root *cobra.Command, group string, commands ...*cobra.Command) {

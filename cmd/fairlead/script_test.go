@@ -58,6 +58,7 @@ func TestMain(m *testing.M) {
 //	quickstart DIR     copies the example fleet
 //	code N CMD...      runs CMD and expects exit code N
 //	commit MESSAGE     commits everything in the current directory
+//	terminal WIDTH CMD...  runs CMD on a terminal that is so wide, and prints what it got; on Linux
 //	damage DIR         writes over the middle of every file below $WORK/DIR
 //
 // The condition real says that there are real API servers to start.
@@ -100,7 +101,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"members": startScriptMembers, "partition": partition(true), "heal": partition(false),
-			"slow": slow, "hand": hand, "settle": settle, "requests": requests, "runs": runs, "eventually": eventually, "quickstart": copyQuickstart, "code": exitCode, "commit": commit, "damage": damage,
+			"slow": slow, "hand": hand, "settle": settle, "requests": requests, "runs": runs, "eventually": eventually, "quickstart": copyQuickstart, "code": exitCode, "commit": commit, "damage": damage, "terminal": onTerminal,
 		},
 	})
 }

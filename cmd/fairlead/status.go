@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/fairlead/fairlead/look/output"
 	"github.com/fairlead/fairlead/look/report"
 	"github.com/fairlead/fairlead/look/status"
 	"github.com/fairlead/fairlead/object"
@@ -62,7 +62,7 @@ A cluster that does not answer is shown as '?' and reported on stderr.`,
 	f.bind(cmd.Flags())
 	f.members.bind(cmd.Flags())
 	flags := cmd.Flags()
-	flags.StringVarP(&f.output, "output", "o", "table", "table, json, yaml")
+	flags.StringVarP(&f.output, "output", "o", "table", strings.Join(statusForms, ", "))
 	flags.StringVarP(&f.namespace, "namespace", "n", "", "only this namespace (default: all)")
 	flags.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "all namespaces")
 	flags.StringVarP(&f.selector, "selector", "l", "", "label selector for templates, as for kubectl")
@@ -73,8 +73,10 @@ A cluster that does not answer is shown as '?' and reported on stderr.`,
 	return cmd
 }
 
+var statusForms = []string{output.FormTable, output.FormWide, output.FormJSON, output.FormYAML, output.FormName}
+
 func (f *statusFlags) show(cmd *cobra.Command) error {
-	if err := checkOutput(f.output, "table", "json", "yaml"); err != nil {
+	if err := checkOutput(f.output, statusForms...); err != nil {
 		return err
 	}
 
@@ -103,7 +105,7 @@ func (f *statusFlags) show(cmd *cobra.Command) error {
 	if f.allNamespaces {
 		namespace = ""
 	}
-	show := &statusView{Fleet: seen, flags: f, query: report.MatrixQuery{Only: f.only, Wave: f.wave}}
+	show := &statusView{Fleet: seen, screen: screenOf(cmd), flags: f, query: report.MatrixQuery{Only: f.only, Wave: f.wave}}
 	show.query.Template = func(id object.ID, set map[string]string) bool {
 		return (namespace == "" || namespace == id.Namespace) && selector.Matches(labels.Set(set))
 	}
@@ -115,7 +117,7 @@ func (f *statusFlags) show(cmd *cobra.Command) error {
 		return err
 	}
 
-	_, err = cmd.OutOrStdout().Write(text)
+	_, err = show.screen.Writer(cmd.OutOrStdout()).Write(text)
 	_, noteErr := cmd.ErrOrStderr().Write(beside)
 	return errors.Join(err, noteErr)
 }
@@ -123,17 +125,18 @@ func (f *statusFlags) show(cmd *cobra.Command) error {
 // asks returns the clusters to inspect. Whether something is applied everywhere
 // takes all of them.
 func (f *statusFlags) asks() []string {
-	if f.output == "table" {
-		return f.clusters
+	if f.output == output.FormJSON || f.output == output.FormYAML {
+		return nil
 	}
-	return nil
+	return f.clusters
 }
 
 // statusView is a fleet with the user's selection from it.
 type statusView struct {
 	*status.Fleet
-	flags *statusFlags
-	query report.MatrixQuery
+	screen output.Screen
+	flags  *statusFlags
+	query  report.MatrixQuery
 }
 
 // look inspects the clusters once. beside is for stderr.
@@ -160,9 +163,13 @@ func (v *statusView) look(ctx context.Context) (text, beside []byte, err error) 
 	notes(&stderr, v.Notes())
 	notes(&stderr, v.Unclear())
 	switch rows := v.query.Rows(v.Fleet); {
-	case v.flags.output != "table":
+	case v.flags.output == output.FormName:
+		for _, r := range rows {
+			printable.Fprintf(&out, "%s\n", object.Argument(r.ID))
+		}
+	case v.flags.output == output.FormJSON || v.flags.output == output.FormYAML:
 		l := v.memberStatus(rows, &stderr)
-		err = l.print(&out, v.flags.output, false)
+		err = output.Print(&out, []output.List{l}, output.Options{Form: output.Form{Name: v.flags.output}})
 	case len(rows) == 0:
 		printable.Fprintf(&stderr, "No templates found at %s.\n", v.described())
 	default:
@@ -170,7 +177,7 @@ func (v *statusView) look(ctx context.Context) (text, beside []byte, err error) 
 		if m.Refusal, err = report.NewRefusal(v.States, &v.State); err != nil {
 			return nil, nil, err
 		}
-		err = m.Text(&out)
+		err = m.Text(&out, v.screen, v.flags.output == output.FormWide)
 	}
 
 	return out.Bytes(), stderr.Bytes(), err
@@ -187,7 +194,7 @@ func (v *statusView) described() string {
 // again inspects the clusters until ctx is done, and prints the text when it has
 // changed. A terminal is cleared before; other outputs get it appended.
 func (v *statusView) again(cmd *cobra.Command) error {
-	ctx, terminal := cmd.Context(), isTerminal(cmd.OutOrStdout())
+	ctx, terminal := cmd.Context(), terminalOf(cmd.OutOrStdout()) != nil
 	var last []byte
 	for {
 		if err := v.Fetch(ctx); err != nil {
@@ -215,7 +222,7 @@ func (v *statusView) again(cmd *cobra.Command) error {
 				text = slices.Concat([]byte("---\n"), text)
 			}
 			last = now
-			_, err := cmd.OutOrStdout().Write(text)
+			_, err := v.screen.Writer(cmd.OutOrStdout()).Write(text)
 			_, noteErr := cmd.ErrOrStderr().Write(beside)
 			if err := errors.Join(err, noteErr); err != nil {
 				return err
@@ -229,24 +236,15 @@ func (v *statusView) again(cmd *cobra.Command) error {
 	}
 }
 
-func isTerminal(w io.Writer) bool {
-	f, ok := printable.Raw(w).(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
 // memberStatus lists the bindings with the status of their copies, and the
 // templates with the aggregated status.
-func (v *statusView) memberStatus(rows []report.Row, stderr io.Writer) list {
+func (v *statusView) memberStatus(rows []report.Row, stderr io.Writer) output.List {
 	s := report.NewStatus(v.Fleet, rows)
 	notes(stderr, s.Notes)
 
-	var found list
+	var found output.List
 	for _, object := range s.Objects {
-		found.items = append(found.items, item{object: object})
+		found.Items = append(found.Items, output.Item{Object: object})
 	}
 	return found
 }

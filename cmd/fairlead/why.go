@@ -3,13 +3,13 @@
 package main
 
 import (
-	"encoding/json"
-	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead/fairlead/look/history"
+	"github.com/fairlead/fairlead/look/output"
 	"github.com/fairlead/fairlead/look/report"
 	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/propagate"
@@ -47,14 +47,14 @@ template is not sent to, with the reason.`,
 
 func (f *objectFlags) bindObject(cmd *cobra.Command) {
 	f.bind(cmd.Flags())
-	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "text", strings.Join(reportForms, ", "))
 	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "namespace of the object (default: any that has it)")
-	cmd.Flags().StringSliceVarP(&f.clusters, "cluster", "c", nil, "only these clusters")
+	cmd.Flags().StringSliceVarP(&f.clusters, "cluster", "c", nil, "only these clusters: names or globs")
 }
 
 // followed walks the history of the named object up to head.
 func (f *objectFlags) followed(cmd *cobra.Command, args []string) (t *history.Timeline, state propagate.State, id object.ID, head string, err error) {
-	if err = checkOutput(f.output, "text", "json"); err != nil {
+	if err = checkOutput(f.output, reportForms...); err != nil {
 		return
 	}
 	asked, err := parseReference(args, f.namespace)
@@ -77,7 +77,7 @@ func (f *objectFlags) followed(cmd *cobra.Command, args []string) (t *history.Ti
 		return
 	}
 
-	err = t.CheckClusters(f.clusters)
+	f.clusters, err = t.ClustersCalled(f.clusters)
 	return
 }
 
@@ -91,16 +91,26 @@ func (f *objectFlags) why(cmd *cobra.Command, args []string) error {
 	}
 
 	r := report.NewWhy(t, &state, id, f.clusters, time.Now())
-	if f.output == "json" {
-		return writeJSON(cmd.OutOrStdout(), r)
+	if f.isDocument() {
+		return output.Value(cmd.OutOrStdout(), f.output, r)
 	}
 
-	return r.Text(cmd.OutOrStdout(), len(f.clusters) > 0)
+	return r.Text(cmd.OutOrStdout(), len(f.clusters) > 0, f.screen(cmd))
 }
 
-func writeJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
+// reportForms are the forms of a report. What is wide is the text in full, as a pipe
+// gets it.
+var reportForms = []string{output.FormText, output.FormWide, output.FormJSON, output.FormYAML}
+
+func (f *objectFlags) isDocument() bool {
+	return f.output == output.FormJSON || f.output == output.FormYAML
+}
+
+// screen returns what the text of a report is printed on.
+func (f *objectFlags) screen(cmd *cobra.Command) output.Screen {
+	screen := screenOf(cmd)
+	if f.output == output.FormWide {
+		screen.Width = 0
+	}
+	return screen
 }

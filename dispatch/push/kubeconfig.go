@@ -5,20 +5,24 @@ package push
 import (
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/fairlead/fairlead/dispatch/member"
 )
 
 // Contexts are the contexts of a kubeconfig: one per cluster, named like it.
 // The file is the operator's own and is trusted as kubectl would (fold rule
 // 26).
 type Contexts struct {
-	file string
-	raw  api.Config
+	file    string
+	missing bool // there is no such file
+	raw     api.Config
 }
 
 // LoadContexts reads a kubeconfig file; an empty name is where kubectl looks.
@@ -32,7 +36,12 @@ func LoadContexts(file string) (*Contexts, error) {
 	if file == "" {
 		file = rules.GetDefaultFilename()
 	}
-	return &Contexts{file, *raw}, nil
+
+	missing := !slices.ContainsFunc(rules.GetLoadingPrecedence(), func(file string) bool {
+		_, err := os.Stat(file)
+		return err == nil
+	})
+	return &Contexts{file, missing, *raw}, nil
 }
 
 // Names of the contexts, sorted.
@@ -43,7 +52,7 @@ func (c *Contexts) Names() []string {
 // For returns how to reach a cluster.
 func (c *Contexts) For(cluster string) (*rest.Config, error) {
 	if c.raw.Contexts[cluster] == nil {
-		return nil, fmt.Errorf("kubeconfig %s has no context %q", c.file, cluster)
+		return nil, &member.NoContextError{File: c.file, Missing: c.missing, Cluster: cluster}
 	}
 	cfg, err := clientcmd.NewNonInteractiveClientConfig(c.raw, cluster, nil, nil).ClientConfig()
 	if err != nil {

@@ -24,8 +24,9 @@ type Resource struct {
 	Plural     string
 	Namespaced bool
 
-	singular string
-	short    []string
+	singular   string
+	short      []string
+	categories []string
 }
 
 // String reads "deployments.apps".
@@ -45,6 +46,11 @@ func (r *Reader) Find(ctx context.Context, word string) (Resource, error) {
 	if err != nil {
 		return Resource{}, inTime(ctx, err)
 	}
+	return find(all, word)
+}
+
+// find is the resource among all that a word means.
+func find(all []Resource, word string) (Resource, error) {
 	name, group, grouped := strings.Cut(strings.ToLower(word), ".")
 	in := func(res Resource) bool {
 		return !grouped || res.Group == group || res.Version+"."+res.Group == group
@@ -59,7 +65,38 @@ func (r *Reader) Find(ctx context.Context, word string) (Resource, error) {
 			return all[i], nil
 		}
 	}
-	return Resource{}, &member.Error{Reason: member.NotServed, Err: fmt.Errorf("the cluster serves no resource %q", word)}
+	return Resource{}, noResource(word)
+}
+
+func noResource(word string) error {
+	return &member.Error{Reason: member.NotServed, Err: fmt.Errorf("the cluster serves no resource %q", word)}
+}
+
+// FindAll returns the resources of a category, such as all, or else the one that Find
+// returns. Of several versions of a resource the one counts that the member lists
+// first.
+func (r *Reader) FindAll(ctx context.Context, word string) ([]Resource, error) {
+	all, err := r.resources(ctx)
+	if err != nil {
+		return nil, inTime(ctx, err)
+	}
+
+	var found []Resource
+	for _, res := range all {
+		same := func(other Resource) bool { return other.String() == res.String() }
+		if slices.Contains(res.categories, strings.ToLower(word)) && !slices.ContainsFunc(found, same) {
+			found = append(found, res)
+		}
+	}
+	if len(found) > 0 {
+		return found, nil
+	}
+
+	one, err := find(all, word)
+	if err != nil {
+		return nil, err
+	}
+	return []Resource{one}, nil
 }
 
 // resources are those that the member can list, the core group first, then in
@@ -115,6 +152,7 @@ func aggregated(list *apidiscoveryv2.APIGroupDiscoveryList) (all []Resource) {
 					Namespaced:       found.Scope == apidiscoveryv2.ScopeNamespace,
 					singular:         found.SingularResource,
 					short:            found.ShortNames,
+					categories:       found.Categories,
 				})
 			}
 		}
@@ -177,6 +215,7 @@ func (r *Reader) version(ctx context.Context, gv schema.GroupVersion) ([]Resourc
 			Namespaced:       found.Namespaced,
 			singular:         found.SingularName,
 			short:            found.ShortNames,
+			categories:       found.Categories,
 		})
 	}
 	return all, nil

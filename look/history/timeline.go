@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 
 	clusterv1alpha1 "github.com/fairlead/fairlead/api/cluster/v1alpha1"
@@ -179,12 +180,29 @@ func (t *Timeline) Found(state *propagate.State) (object.ID, error) {
 	return object.ID{}, fmt.Errorf("%s is not a template of the fleet, and never was; 'fairlead get templates' lists them", t.Asked)
 }
 
-// CheckClusters returns an error for names of clusters that the fleet never had.
-func (t *Timeline) CheckClusters(names []string) error {
-	for _, name := range names {
-		if t.Edited[object.ID{Group: clusterv1alpha1.GroupVersion.Group, Kind: "Cluster", Name: name}] == "" {
-			return fmt.Errorf("-c: the fleet has no cluster %q, and had none", name)
+// ClustersCalled returns the clusters that the fleet has or had and that words name, by
+// name or glob. It is an error if a word names none.
+func (t *Timeline) ClustersCalled(words []string) (names []string, err error) {
+	for _, word := range words {
+		var found []string
+		for id := range t.Edited {
+			if id.Group != clusterv1alpha1.GroupVersion.Group || id.Kind != "Cluster" {
+				continue
+			}
+			matches, err := path.Match(word, id.Name)
+			if err != nil {
+				return nil, fmt.Errorf("-c %q: %w", word, err)
+			}
+			if matches || id.Name == word {
+				found = append(found, id.Name)
+			}
 		}
+		if len(found) == 0 {
+			return nil, fmt.Errorf("-c: the fleet has no cluster %q, and had none", word)
+		}
+		names = append(names, found...)
 	}
-	return nil
+
+	slices.Sort(names)
+	return slices.Compact(names), nil
 }

@@ -5,6 +5,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 
 	"github.com/fairlead/fairlead/eventlog"
@@ -138,7 +139,10 @@ func (n *Events) joined(before, after *propagate.State) (names []string) {
 func (n *Events) Folded(commit string) bool { return n.known[commit] }
 
 func (n *Events) shows(cluster string) bool {
-	return len(n.clusters) == 0 || slices.Contains(n.clusters, cluster)
+	return len(n.clusters) == 0 || slices.ContainsFunc(n.clusters, func(word string) bool {
+		matches, _ := path.Match(word, cluster) // ClustersCalled tells of a pattern that is none
+		return matches || word == cluster
+	})
 }
 
 // did assigns what a run did to the commits that the fleet was at. What it did at a

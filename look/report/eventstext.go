@@ -4,14 +4,15 @@ package report
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/fairlead/fairlead/eventlog"
 	"github.com/fairlead/fairlead/look/history"
+	"github.com/fairlead/fairlead/look/output"
 	"github.com/fairlead/fairlead/printable"
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/source"
@@ -23,31 +24,43 @@ type EventsPrinter interface {
 	act(e eventlog.Event) error
 }
 
-// NewEventsPrinter returns a printer of lines of JSON if output is "json", else of
-// text.
-func NewEventsPrinter(w io.Writer, output string) EventsPrinter {
-	if output == "json" {
+// NewEventsPrinter returns a printer of lines of JSON if form is "json", of YAML
+// documents if it is "yaml", else of text.
+func NewEventsPrinter(w io.Writer, form string, screen output.Screen) EventsPrinter {
+	switch form {
+	case output.FormJSON:
 		enc := json.NewEncoder(w)
 		enc.SetEscapeHTML(false)
-		return eventLines{enc}
+		return eventLines{enc.Encode}
+	case output.FormYAML:
+		return eventLines{func(line any) error {
+			if _, err := io.WriteString(w, "---\n"); err != nil {
+				return err
+			}
+			return output.Value(w, form, line)
+		}}
 	}
-	return eventText{w}
+	return eventText{screen.Writer(w), screen}
 }
 
 // eventText prints a heading for each commit and a line for each thing that
 // happened to some clusters alike.
-type eventText struct{ w io.Writer }
+type eventText struct {
+	w      io.Writer
+	screen output.Screen
+}
 
 func (p eventText) account(a *Account, t *history.Timeline) error {
 	c := a.Commit
-	printable.Fprintf(p.w, "%s  %s  %s  %s (%s)\n", source.Short(c.Hash), c.Authored.Format(time.DateOnly), a.Verdict, c.Subject, nameOf(c.Author))
+	verdict := p.screen.Paint(output.ColorOf(a.Verdict), a.Verdict)
+	fmt.Fprintf(p.w, "%s  %s  %s  %s (%s)\n", source.Short(c.Hash), c.Authored.UTC().Format(output.Minute), verdict, printable.Line(c.Subject), printable.Line(nameOf(c.Author)))
 	for _, problem := range a.Problems {
 		printable.Fprintf(p.w, "    %s\n", problem.Error())
 	}
 
-	w := tabwriter.NewWriter(p.w, 0, 0, 2, ' ', 0)
+	table := output.Table{Columns: output.NewColumns("WHAT", "OBJECT", "CLUSTERS", "BECAUSE").Text("BECAUSE").States("WHAT"), NoHeaders: true, Blank: true, Indent: "    "}
 	if len(a.Joined) > 0 {
-		printable.Fprintf(w, "    joined\tCluster\t%s\n", strings.Join(a.Joined, " "))
+		table.Rows = append(table.Rows, []any{"joined", "Cluster", output.Names{All: a.Joined, Sep: " "}})
 	}
 	for rest := a.Changes; len(rest) > 0; {
 		n := slices.IndexFunc(rest, func(h propagate.Change) bool { return h.Object != rest[0].Object })
@@ -58,11 +71,11 @@ func (p eventText) account(a *Account, t *history.Timeline) error {
 		object, rest = rest[:n], rest[n:]
 		for _, same := range alike(object, a.Released[object[0].Object]) {
 			change := newChange(t, same, a.Released[same[0].Object])
-			printable.Fprintf(w, "    %s\t%s\t%s\t%s\n", change.words(), same[0].Object, change.clusters(), strings.Join(because(change.Because), ", "))
+			table.Rows = append(table.Rows, []any{change.words(), same[0].Object, change.clusters(), strings.Join(because(change.Because), ", ")})
 		}
 	}
 
-	if err := w.Flush(); err != nil {
+	if err := table.Text(p.w, p.screen); err != nil {
 		return err
 	}
 
@@ -110,7 +123,7 @@ func (p eventText) acts(same []eventlog.Event) error {
 		return nil // it is in the heading of the commit
 	}
 
-	words := []string{"    run", first.Time.Format(time.DateTime), string(first.Type)}
+	words := []string{"    run", first.Time.UTC().Format(time.RFC3339), string(first.Type)}
 	if first.Object != nil {
 		words = append(words, first.Object.ID().String())
 	}
@@ -158,8 +171,8 @@ type EventProblem struct {
 	Line    int    `json:"line,omitempty"`
 }
 
-// eventLines prints a line of JSON for each event on each cluster.
-type eventLines struct{ *json.Encoder }
+// eventLines prints a line of JSON, or a document of YAML, for each event on each cluster.
+type eventLines struct{ encode func(any) error }
 
 func (p eventLines) account(a *Account, _ *history.Timeline) error {
 	c := a.Commit
@@ -191,7 +204,7 @@ func (p eventLines) account(a *Account, _ *history.Timeline) error {
 	}
 
 	for _, line := range lines {
-		if err := p.Encode(line); err != nil {
+		if err := p.encode(line); err != nil {
 			return err
 		}
 	}
@@ -206,5 +219,5 @@ func (p eventLines) account(a *Account, _ *history.Timeline) error {
 }
 
 func (p eventLines) act(e eventlog.Event) error {
-	return p.Encode(EventLine{Time: e.Time, Source: "run", Commit: e.Commit, What: string(e.Type), Object: e.Object, Cluster: e.Cluster, Text: e.Text})
+	return p.encode(EventLine{Time: e.Time, Source: "run", Commit: e.Commit, What: string(e.Type), Object: e.Object, Cluster: e.Cluster, Text: e.Text})
 }

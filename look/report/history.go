@@ -7,10 +7,9 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
-	"time"
 
 	"github.com/fairlead/fairlead/look/history"
+	"github.com/fairlead/fairlead/look/output"
 	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/printable"
 	"github.com/fairlead/fairlead/propagate"
@@ -125,21 +124,20 @@ func alike(happened []propagate.Change, released map[string][]string) [][]propag
 }
 
 // Text prints a line for each change, the newest first as git log does.
-func (r *History) Text(out io.Writer) error {
+func (r *History) Text(out io.Writer, screen output.Screen) error {
 	if len(r.Steps) == 0 {
 		return nil
 	}
 
 	printable.Fprintf(out, "%s, newest first\n\n", r.Object.text())
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "COMMIT\tDATE\tWHAT\tCLUSTERS\tSUBJECT\tAUTHOR")
+	t := output.Table{Columns: output.NewColumns("COMMIT", "DATE", "WHAT", "CLUSTERS", "SUBJECT", "AUTHOR").Text("WHAT", "SUBJECT").States("WHAT")}
 	for _, s := range r.Steps {
 		for _, c := range s.Changes {
-			printable.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", source.Short(s.Commit), s.Date.Format(time.DateOnly), c.words(), c.clusters(), s.Subject, nameOf(s.Author))
+			t.Rows = append(t.Rows, []any{source.Short(s.Commit), s.Date.UTC().Format(output.Minute), c.words(), c.clusters(), s.Subject, nameOf(s.Author)})
 		}
 	}
 
-	return w.Flush()
+	return t.Text(out, screen)
 }
 
 // words describes the change, with its text if it has one.
@@ -176,7 +174,7 @@ func decided(what propagate.ChangeType) string {
 }
 
 // clusters reads "eu-1:4 us-1:4->2", without numbers where there are none.
-func (c HistoryChange) clusters() string {
+func (c HistoryChange) clusters() output.Names {
 	var names []string
 	for _, cluster := range c.Clusters {
 		text := cluster.Name
@@ -192,11 +190,7 @@ func (c HistoryChange) clusters() string {
 		names = append(names, text)
 	}
 
-	if len(names) == 0 {
-		return "-"
-	}
-
-	return strings.Join(names, " ")
+	return output.Names{All: names, Sep: " "}
 }
 
 // nameOf returns an author's name without the address.

@@ -11,6 +11,7 @@ import (
 	clusterv1alpha1 "github.com/fairlead/fairlead/api/cluster/v1alpha1"
 
 	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/look/output"
 	"github.com/fairlead/fairlead/look/report"
 	"github.com/fairlead/fairlead/look/status"
 	"github.com/fairlead/fairlead/object"
@@ -70,13 +71,13 @@ func TestMatrixText(t *testing.T) {
 	f := shop()
 	query := report.MatrixQuery{Template: every}
 	var out strings.Builder
-	if err := report.NewMatrix(f, query, query.Rows(f)).Text(&out); err != nil {
+	if err := report.NewMatrix(f, query, query.Rows(f)).Text(&out, output.Screen{}, false); err != nil {
 		t.Fatal(err)
 	}
 
 	want := `TEMPLATE         POLICY  eu-1   | us-1   us-2  | lab
-cm/shop/db       -       =      | L      .     | ?
-cm/shop/gone     -       .      | .      -?    | .
+cm/shop/db       <none>  =      | L      .     | ?
+cm/shop/gone     <none>  .      | .      -?    | .
 deploy/shop/web  web     > 1/4  | -2H 3  X     | .
 ` + report.Legend + `
 X deploy/shop/web on us-2: it is missing

@@ -8,8 +8,8 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/fairlead/fairlead/look/output"
 	"github.com/fairlead/fairlead/look/status"
 	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/printable"
@@ -19,53 +19,126 @@ import (
 const Legend = `= current   -N outdated by N commits   H held   L deferred   > in progress
 X failed, missing or foreign   ? unknown   . not placed   number: replicas`
 
-// Text prints the blocks, the legend, and the reasons of failed cells.
-func (m *Matrix) Text(out io.Writer) error {
+// FoldedLegend is added to the legend where clusters share a column.
+const FoldedLegend = `8= 1X under several clusters: so many of them; -o wide has a column for each`
+
+// Text prints the blocks, the legend, and the reasons of failed cells. Where a block is
+// wider than the screen, the clusters of each wave share a column, unless wide is set.
+func (m *Matrix) Text(out io.Writer, screen output.Screen, wide bool) error {
 	var b strings.Builder
 	if m.Refusal != nil {
-		printable.Fprintf(&b, "%s\n\n", m.Refusal.Text())
+		fmt.Fprintf(&b, "%s\n\n", screen.Paint(output.Red, m.Refusal.Text()))
 	}
+	legend := Legend + "\n"
 	for i, block := range m.Blocks {
 		if i > 0 {
 			b.WriteString("\n")
 		}
-		block.text(&b)
+		t := block.table()
+		if screen.Width > 0 && !wide && t.Width() > screen.Width {
+			t = block.folded()
+			legend = Legend + "\n" + FoldedLegend + "\n"
+		}
+		if err := t.Text(&b, screen); err != nil {
+			return err
+		}
 	}
 
-	b.WriteString(Legend + "\n")
+	b.WriteString(legend)
 	for _, f := range m.failures() {
-		b.WriteString(f)
+		b.WriteString(f.text(screen))
 	}
 
-	_, err := io.WriteString(out, b.String())
+	_, err := io.WriteString(screen.Writer(out), b.String())
 	return err
 }
 
-// text writes a block, its columns aligned and its waves apart.
-func (k MatrixBlock) text(b *strings.Builder) {
-	head := []string{"TEMPLATE", "POLICY"}
+// table has a column for each cluster, its waves apart.
+func (k MatrixBlock) table() *output.Table {
+	t := &output.Table{Columns: output.NewColumns("TEMPLATE", "POLICY")}
 	for i, wave := range k.Waves {
 		if i > 0 {
-			head = append(head, "|")
+			t.Columns = append(t.Columns, output.Column{Name: output.Bar})
 		}
-		head = append(head, wave...)
+		for _, cluster := range wave {
+			t.Columns = append(t.Columns, output.Column{Name: cluster, Paint: symbolColor})
+		}
 	}
 
-	lines := [][]string{head}
 	for _, r := range k.Rows {
-		line := []string{object.ShortName(r.Object.id()), cmp.Or(r.Policy, "-")}
+		row := []any{object.ShortName(r.Object.id()), r.Policy}
 		for i, wave := range k.Waves {
 			if i > 0 {
-				line = append(line, "|")
+				row = append(row, output.Bar)
 			}
 			for _, cluster := range wave {
-				line = append(line, r.symbol(cluster))
+				row = append(row, r.symbol(cluster))
 			}
 		}
-		lines = append(lines, line)
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// folded has a column for each wave.
+func (k MatrixBlock) folded() *output.Table {
+	t := &output.Table{Columns: output.NewColumns("TEMPLATE", "POLICY").Text("TEMPLATE", "POLICY")}
+	for _, wave := range k.Waves {
+		name := wave[0]
+		if len(wave) > 1 {
+			name = fmt.Sprintf("%s +%d more", wave[0], len(wave)-1)
+		}
+		t.Columns = append(t.Columns, output.Column{Name: name, Paint: symbolColor})
 	}
 
-	align(lines, b)
+	for _, r := range k.Rows {
+		row := []any{object.ShortName(r.Object.id()), r.Policy}
+		for _, wave := range k.Waves {
+			row = append(row, r.symbols(wave))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// symbols are those of several clusters without their replicas: the one that all have,
+// or each with the number of clusters that have it.
+func (r MatrixRow) symbols(clusters []string) string {
+	if len(clusters) == 1 {
+		return r.symbol(clusters[0])
+	}
+
+	count := map[string]int{}
+	var order []string
+	for _, cluster := range clusters {
+		symbol, _, _ := strings.Cut(r.symbol(cluster), " ")
+		if count[symbol] == 0 {
+			order = append(order, symbol)
+		}
+		count[symbol]++
+	}
+	if len(order) == 1 {
+		return order[0]
+	}
+
+	var parts []string
+	for _, symbol := range slices.DeleteFunc(order, func(s string) bool { return s == "." }) {
+		parts = append(parts, fmt.Sprint(count[symbol], symbol))
+	}
+	return strings.Join(parts, " ")
+}
+
+// symbolColor is the colour of the worst that a cell shows.
+func symbolColor(symbol string) output.Color {
+	switch {
+	case strings.Contains(symbol, "X"):
+		return output.Red
+	case strings.ContainsAny(symbol, "-?HL>"):
+		return output.Yellow
+	case strings.Contains(symbol, "="):
+		return output.Green
+	}
+	return output.Plain
 }
 
 func (r MatrixRow) symbol(cluster string) string {
@@ -100,61 +173,46 @@ func (c MatrixCell) Symbol() string {
 	return text
 }
 
+// failure is why an object has failed, or waits for other clusters, on some clusters.
+type failure struct {
+	object.ID
+	mark, why string
+	clusters  []string
+}
+
+func (f failure) text(screen output.Screen) string {
+	mark := screen.Paint(symbolColor(f.mark), f.mark)
+	return fmt.Sprintf("%s %s on %s: %s\n", mark, object.ShortName(f.ID), printable.Line(strings.Join(f.clusters, " ")), printable.Line(f.why))
+}
+
 // failures returns the reasons of failed cells, and of those that wait for other
-// clusters, sorted by template and cluster.
-func (m *Matrix) failures() (lines []string) {
-	type failure struct {
-		object.ID
-		cell MatrixCell
-	}
-	var all []failure
+// clusters, sorted by template and cluster. Clusters with the same reason share one.
+func (m *Matrix) failures() (all []*failure) {
 	for _, block := range m.Blocks {
 		for _, r := range block.Rows {
 			for _, c := range r.Cells {
 				if c.State == status.Failed || c.After != nil {
-					all = append(all, failure{r.Object.id(), c})
+					mark := "X"
+					if c.After != nil {
+						mark = "-"
+					}
+					all = append(all, &failure{r.Object.id(), mark, c.Why, []string{c.Cluster}})
 				}
 			}
 		}
 	}
 
-	slices.SortFunc(all, func(a, b failure) int {
-		return cmp.Or(strings.Compare(a.Key(), b.Key()), strings.Compare(a.cell.Cluster, b.cell.Cluster))
+	slices.SortFunc(all, func(a, b *failure) int {
+		return cmp.Or(strings.Compare(a.Key(), b.Key()), strings.Compare(a.clusters[0], b.clusters[0]))
 	})
-
+	var grouped []*failure
 	for _, f := range all {
-		mark := "X"
-		if f.cell.After != nil {
-			mark = "-"
+		i := slices.IndexFunc(grouped, func(g *failure) bool { return g.ID == f.ID && g.mark == f.mark && g.why == f.why })
+		if i < 0 {
+			grouped = append(grouped, f)
+			continue
 		}
-		lines = append(lines, printable.Line(fmt.Sprintf("%s %s on %s: %s", mark, object.ShortName(f.ID), f.cell.Cluster, f.cell.Why))+"\n")
+		grouped[i].clusters = append(grouped[i].clusters, f.clusters...)
 	}
-
-	return lines
-}
-
-// align writes cells in columns, two blanks apart; a bar has one on its right.
-func align(lines [][]string, b *strings.Builder) {
-	width := make([]int, len(lines[0]))
-	for _, line := range lines {
-		for i := range line {
-			line[i] = printable.Line(line[i])
-		}
-		for i, cell := range line {
-			width[i] = max(width[i], utf8.RuneCountInString(cell))
-		}
-	}
-
-	for _, line := range lines {
-		var text strings.Builder
-		for i, cell := range line {
-			text.WriteString(cell)
-			blanks := width[i] - utf8.RuneCountInString(cell) + 2
-			if cell == "|" {
-				blanks = 1
-			}
-			text.WriteString(strings.Repeat(" ", blanks))
-		}
-		b.WriteString(strings.TrimRight(text.String(), " ") + "\n")
-	}
+	return grouped
 }

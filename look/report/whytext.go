@@ -4,16 +4,15 @@ package report
 
 import (
 	"bufio"
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	fleetv1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
 	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/look/output"
 	"github.com/fairlead/fairlead/printable"
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/source"
@@ -21,13 +20,15 @@ import (
 
 // Text prints the answer, the trace that leads to it, and the next steps. If named
 // is set, the clusters are printed in full, else as a table.
-func (r *Why) Text(out io.Writer, named bool) error {
-	b := bufio.NewWriter(out)
+func (r *Why) Text(out io.Writer, named bool, screen output.Screen) error {
+	b := bufio.NewWriter(screen.Writer(out))
 	if !named {
 		printable.Fprintf(b, "%s\n", r.Object.text())
 		r.links(b, r.whole())
 		r.waiting(b)
-		r.table(b)
+		if err := r.table(b, screen); err != nil {
+			return err
+		}
 		for _, n := range r.Next {
 			printable.Fprintf(b, "%s\n", n)
 		}
@@ -37,7 +38,7 @@ func (r *Why) Text(out io.Writer, named bool) error {
 		if i > 0 {
 			fmt.Fprintln(b)
 		}
-		printable.Fprintf(b, "%s\n", r.answer(c))
+		fmt.Fprintf(b, "%s\n", r.painted(c, screen))
 		r.links(b, append(r.whole(), c.Trace...))
 		for i, behind := range c.Behind {
 			label := ""
@@ -82,6 +83,15 @@ func (r *Why) answer(c WhyCluster) string {
 	}
 
 	return s.String()
+}
+
+// painted is the answer, with the state in its colour.
+func (r *Why) painted(c WhyCluster, screen output.Screen) string {
+	text, state := printable.Line(r.answer(c)), strings.ToUpper(c.State)
+	if before, found := strings.CutSuffix(text, " It is "+state+"."); found {
+		return before + " It is " + screen.Paint(output.ColorOf(c.State), state) + "."
+	}
+	return text
 }
 
 // links prints a trace. The commit of a document is printed at its first step.
@@ -193,16 +203,15 @@ func (n WhyNext) String() string {
 }
 
 // table prints a line for each cluster, with the decisive step of its trace.
-func (r *Why) table(out io.Writer) {
+func (r *Why) table(out io.Writer, screen output.Screen) error {
 	if len(r.Clusters) == 0 {
-		return
+		return nil
 	}
 
 	fmt.Fprintln(out)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "CLUSTER\tSTATE\tRELEASED\tBEHIND\tREPLICAS\tWHERE\tWHY")
+	t := output.Table{Columns: output.NewColumns("CLUSTER", "STATE", "RELEASED", "BEHIND", "REPLICAS", "WHERE", "WHY").Text("WHY").States("STATE")}
 	for _, c := range r.Clusters {
-		runs, replicas := "-", "-"
+		runs, replicas := "", ""
 		if c.Runs != nil {
 			runs = source.Short(c.Runs.Commit)
 		}
@@ -217,10 +226,10 @@ func (r *Why) table(out io.Writer) {
 		if first := c.Trace; c.State == whyAbsent && len(first) > 1 && first[0].Step == propagate.PhaseRemoved {
 			why += "; " + first[0].Text
 		}
-		printable.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Cluster, c.State, runs, dash(len(c.Behind)), replicas, cmp.Or(last.where(), "-"), why)
+		t.Rows = append(t.Rows, []any{c.Cluster, c.State, runs, len(c.Behind), replicas, last.where(), why})
 	}
 
-	w.Flush()
+	return t.Text(out, screen)
 }
 
 // last returns the decisive step: what holds the cluster, or else what places the

@@ -16,6 +16,7 @@ import (
 
 	clusterv1alpha1 "github.com/fairlead/fairlead/api/cluster/v1alpha1"
 
+	"github.com/fairlead/fairlead/dispatch/member"
 	"github.com/fairlead/fairlead/dispatch/push"
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/look/history"
@@ -263,9 +264,11 @@ func (f *Fleet) Observed(doc *clusterv1alpha1.Cluster) *clusterv1alpha1.Cluster 
 	return doc
 }
 
-// Notes returns, for each cluster that did not answer, the reason and since when.
-func (f *Fleet) Notes() (notes []string) {
-	for _, name := range slices.Sorted(maps.Keys(f.Silent)) {
+// Notes returns, for each cluster that did not answer, the reason and since when. What
+// a kubeconfig lacks for many is one note.
+func (f *Fleet) Notes() []string {
+	notes, others := member.WithoutContext(f.Silent, len(f.Clusters))
+	for _, name := range slices.Sorted(maps.Keys(others)) {
 		since := ""
 		if at := f.unknownSince(name); !at.IsZero() {
 			since = "unknown since " + at.UTC().Format(time.RFC3339) + ": "

@@ -111,6 +111,10 @@ func NoneAsked(asked int, failed map[string]error) error {
 		}
 	}
 
+	lines, _ := member.WithoutContext(failed, asked)
+	if len(lines) == 1 {
+		return fmt.Errorf("no cluster could be asked: %s; a context is named like its cluster", lines[0])
+	}
 	return errors.New("no cluster could be asked: --kubeconfig needs a context for each, named like it")
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/fairlead/fairlead/interpret"
+	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/propagate"
 )
 
@@ -17,6 +18,8 @@ type Wait struct {
 	// Branch; otherwise everything must be healthy, too.
 	Position bool
 	Branch   string
+	// Only reports whether an object is waited for; nil is every one.
+	Only func(object.ID) bool
 
 	// Missing has the cells that have not arrived, by cluster. They are empty, not nil,
 	// for a cluster that gave no answer.
@@ -45,7 +48,7 @@ func (w *Wait) Look(ctx context.Context) ([]Arrival, error) {
 	w.Missing = map[string][]*Cell{}
 	objects := map[string]int{}
 	for _, c := range w.All() {
-		if c.State == "" {
+		if c.State == "" || w.Only != nil && !w.Only(c.Object) {
 			continue
 		}
 		objects[c.Cluster]++

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package listing
 
 import (
 	"fmt"
@@ -13,44 +13,45 @@ import (
 	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
 	workv1alpha2 "github.com/fairlead/fairlead/api/work/v1alpha2"
 	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/look/output"
 	"github.com/fairlead/fairlead/look/report"
 	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/source"
 )
 
-func (v *view) clusters() list {
+func (v *View) clusters() output.List {
 	works, held, deferred := map[string]int{}, map[string]int{}, map[string]int{}
-	for b := range v.state.Bindings.Values() {
+	for b := range v.State.Bindings.Values() {
 		for _, w := range b.Works {
 			works[w.Cluster]++
 			if w.Held {
 				held[w.Cluster]++
 			}
 		}
-		for _, waits := range v.state.Waiting(b) {
+		for _, waits := range v.State.Waiting(b) {
 			deferred[waits.Cluster]++
 		}
 	}
 
 	names := []string{"NAME", "VERSION", "MODE", "READY", "WORKS", "HELD", "DEFERRED"}
-	if v.live != nil {
+	if v.Live != nil {
 		names = append(names, "FAILED", "AT")
 	}
-	found := list{columns: columns(append(names, "+", "ZONES", "REGION", "PROVIDER", "API-ENDPOINT")...)}
-	for c := range v.state.Snapshot.Clusters.Values() {
+	found := output.List{Columns: output.NewColumns(append(names, "+", "ZONES", "REGION", "PROVIDER", "API-ENDPOINT")...).States("READY")}
+	for c := range v.State.Snapshot.Clusters.Values() {
 		if !v.shows("", c.Name, c.Labels) || !v.showsCluster(c.Name) {
 			continue
 		}
 		doc := c.Cluster
-		if v.live != nil {
-			doc = v.live.Observed(doc)
+		if v.Live != nil {
+			doc = v.Live.Observed(doc)
 		}
 		row := []any{c.Name, c.Status.KubernetesVersion, string(c.Spec.SyncMode), readiness(doc), works[c.Name], held[c.Name], deferred[c.Name]}
-		if v.live != nil {
-			row = append(row, v.live.Failed(c.Name), source.Short(v.live.Reached(c.Name)))
+		if v.Live != nil {
+			row = append(row, v.Live.Failed(c.Name), source.Short(v.Live.Reached(c.Name)))
 		}
-		found.items = append(found.items, item{doc, append(row, strings.Join(c.Spec.Zones, ","), c.Spec.Region, c.Spec.Provider, c.Spec.APIEndpoint)})
+		found.Items = append(found.Items, output.Item{Object: doc, Row: append(row, strings.Join(c.Spec.Zones, ","), c.Spec.Region, c.Spec.Provider, c.Spec.APIEndpoint)})
 	}
 
 	return found
@@ -73,16 +74,16 @@ func readiness(c *clusterv1alpha1.Cluster) string {
 	return ready
 }
 
-func (v *view) policies() list {
+func (v *View) policies() output.List {
 	claims := map[string]int{}
-	for b := range v.state.Bindings.Values() {
+	for b := range v.State.Bindings.Values() {
 		if b.Claim != nil {
 			claims[b.Claim.Key()]++
 		}
 	}
 
-	found := list{columns: columns("NAMESPACE", "NAME", "CONFLICT-RESOLUTION", "PRIORITY", "CLAIMS", "SUSPENDED", "PRESERVE", "+", "FILE")}
-	for p := range v.state.Snapshot.Policies.Values() {
+	found := output.List{Columns: output.NewColumns("NAMESPACE", "NAME", "CONFLICT-RESOLUTION", "PRIORITY", "CLAIMS", "SUSPENDED", "PRESERVE", "+", "FILE")}
+	for p := range v.State.Snapshot.Policies.Values() {
 		if !v.shows(p.Ref.Namespace, p.Ref.Name, p.Labels) {
 			continue
 		}
@@ -91,7 +92,7 @@ func (v *view) policies() list {
 			priority = *p.Spec.Priority
 		}
 		preserve := p.Spec.PreserveResourcesOnDeletion != nil && *p.Spec.PreserveResourcesOnDeletion
-		found.items = append(found.items, item{v.policy(p), []any{
+		found.Items = append(found.Items, output.Item{Object: policy(p), Row: []any{
 			p.Ref.Namespace, p.Ref.Name, string(p.Spec.ConflictResolution), priority, claims[p.Ref.Key()], suspended(p.Spec.Suspension), preserve, p.Origin.String(),
 		}})
 	}
@@ -100,7 +101,7 @@ func (v *view) policies() list {
 }
 
 // policy is the document of a policy, defaulted.
-func (*view) policy(p *fleet.Policy) any {
+func policy(p *fleet.Policy) any {
 	return &policyv1alpha1.PropagationPolicy{
 		TypeMeta:   metav1.TypeMeta{APIVersion: policyv1alpha1.GroupVersion.String(), Kind: p.Ref.Kind()},
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.Ref.Namespace, Name: p.Ref.Name, Labels: p.Labels, Annotations: p.Annotations},
@@ -109,41 +110,41 @@ func (*view) policy(p *fleet.Policy) any {
 }
 
 // holds lists what is held, and why.
-func (v *view) holds() list {
-	found := list{columns: columns("HOLDER", "CLUSTER", "BY", "REASON", "UNTIL", "TICKET", "WORKS", "WAITING", "+", "FILE")}
-	for _, h := range report.NewHolds(v.state) {
+func (v *View) holds() output.List {
+	found := output.List{Columns: output.NewColumns("HOLDER", "CLUSTER", "BY", "REASON", "UNTIL", "TICKET", "WORKS", "WAITING", "+", "FILE").Text("REASON", "HOLDER")}
+	for _, h := range report.NewHolds(v.State) {
 		if !v.shows(h.Namespace, h.Name, nil) || h.Cluster != fleetv1alpha1.AllClusters && !v.showsCluster(h.Cluster) {
 			continue
 		}
 		by, _, _ := strings.Cut(h.Note.By, " <")
 		at := fleet.Origin{File: h.File, Line: h.Line}
-		found.items = append(found.items, item{&h, []any{h.Holder, h.Cluster, by, h.Note.Reason, h.Note.Until, h.Note.Ticket, h.Works, h.Waiting, at.String()}})
+		found.Items = append(found.Items, output.Item{Object: &h, Row: []any{h.Holder, h.Cluster, by, h.Note.Reason, h.Note.Until, h.Note.Ticket, h.Works, h.Waiting, at.String()}})
 	}
 	return found
 }
 
 // suspended reads "all", or the names of the suspended clusters.
-func suspended(s *policyv1alpha1.Suspension) string {
+func suspended(s *policyv1alpha1.Suspension) any {
 	switch {
 	case s == nil:
-		return ""
+		return nil
 	case s.Dispatching != nil && *s.Dispatching:
 		return "all"
 	case s.DispatchingOnClusters == nil:
-		return ""
+		return nil
 	}
 
-	return strings.Join(s.DispatchingOnClusters.ClusterNames, ",")
+	return output.Names{All: s.DispatchingOnClusters.ClusterNames}
 }
 
-func (v *view) templates() list {
-	found := list{columns: columns("NAMESPACE", "KIND", "NAME", "POLICY", "CLUSTERS", "PENDING", "+", "FILE")}
-	for t := range v.state.Snapshot.Templates.Values() {
+func (v *View) templates() output.List {
+	found := output.List{Columns: output.NewColumns("NAMESPACE", "KIND", "NAME", "POLICY", "CLUSTERS", "PENDING", "+", "FILE").Text("PENDING")}
+	for t := range v.State.Snapshot.Templates.Values() {
 		if !v.shows(t.Namespace, t.Name, t.Labels) {
 			continue
 		}
 		policy, clusters, pending := "", 0, ""
-		if b := v.state.Bindings.At(t.Key()); b != nil {
+		if b := v.State.Bindings.At(t.Key()); b != nil {
 			clusters = len(b.Works)
 			if b.Claim != nil {
 				policy = b.Claim.Name
@@ -152,17 +153,17 @@ func (v *view) templates() list {
 				pending = b.Pending.Reason
 			}
 		}
-		found.items = append(found.items, item{t.Object, []any{t.Namespace, t.Kind, t.Name, policy, clusters, pending, t.Origin.String()}})
+		found.Items = append(found.Items, output.Item{Object: t.Object, Row: []any{t.Namespace, t.Kind, t.Name, policy, clusters, pending, t.Origin.String()}})
 	}
 
 	return found
 }
 
-func (v *view) bindings() list {
-	found := list{columns: columns("NAMESPACE", "NAME", "POLICY", "SCHEDULED", "CLUSTERS", "HELD", "PENDING", "+", "REPLICAS")}
-	for b := range v.state.Bindings.Values() {
-		rb := v.state.ResourceBinding(b)
-		if !v.shows(b.Namespace, rb.Name, b.TemplateLabels(v.state)) || !v.touches(b) {
+func (v *View) bindings() output.List {
+	found := output.List{Columns: output.NewColumns("NAMESPACE", "NAME", "POLICY", "SCHEDULED", "CLUSTERS", "HELD", "PENDING", "+", "REPLICAS").Text("PENDING").States("SCHEDULED")}
+	for b := range v.State.Bindings.Values() {
+		rb := v.State.ResourceBinding(b)
+		if !v.shows(b.Namespace, rb.Name, b.TemplateLabels(v.State)) || !v.touches(b) {
 			continue
 		}
 		policy, pending := "", ""
@@ -191,8 +192,8 @@ func (v *view) bindings() list {
 		default:
 			scheduled = "False"
 		}
-		found.items = append(found.items, item{rb, []any{
-			b.Namespace, rb.Name, policy, scheduled, strings.Join(targets, ","), strings.Join(held, ","), pending, rb.Spec.Replicas,
+		found.Items = append(found.Items, output.Item{Object: rb, Row: []any{
+			b.Namespace, rb.Name, policy, scheduled, output.Names{All: targets}, output.Names{All: held}, pending, rb.Spec.Replicas,
 		}})
 	}
 
@@ -200,8 +201,8 @@ func (v *view) bindings() list {
 }
 
 // touches reports whether a binding has a work on one of the selected clusters.
-func (v *view) touches(b *propagate.Binding) bool {
-	if len(v.onlyClusters) == 0 {
+func (v *View) touches(b *propagate.Binding) bool {
+	if len(v.Clusters) == 0 {
 		return true
 	}
 
@@ -214,17 +215,18 @@ func (v *view) touches(b *propagate.Binding) bool {
 	return false
 }
 
-func (v *view) works() list {
-	found := list{columns: columns("NAMESPACE", "NAME", "WORKLOAD-KIND", "DISPATCHING", "PRESERVE", "+", "BINDING", "REVISION")}
-	for b := range v.state.Bindings.Values() {
+func (v *View) works() output.List {
+	found := output.List{Columns: output.NewColumns("NAMESPACE", "NAME", "WORKLOAD-KIND", "DISPATCHING", "PRESERVE", "+", "BINDING", "REVISION").States("DISPATCHING")}
+	for b := range v.State.Bindings.Values() {
 		for i := range b.Works {
 			w := &b.Works[i]
-			work := v.state.Work(b, w)
-			if !v.showsCluster(w.Cluster) || !v.shows(work.Namespace, work.Name, b.TemplateLabels(v.state)) {
+			work := v.State.Work(b, w)
+			set := b.TemplateLabels(v.State)
+			if !v.showsCluster(w.Cluster) || !v.shows(work.Namespace, work.Name, set) && !v.shows(b.Namespace, work.Name, set) {
 				continue
 			}
-			found.items = append(found.items, item{work, []any{
-				work.Namespace, work.Name, b.Kind, string(work.Status.Conditions[0].Status), w.Preserve, v.state.BindingName(b.ID), source.Short(w.Want.Revision),
+			found.Items = append(found.Items, output.Item{Object: work, Cluster: w.Cluster, Row: []any{
+				work.Namespace, work.Name, b.Kind, string(work.Status.Conditions[0].Status), w.Preserve, v.State.BindingName(b.ID), source.Short(w.Want.Revision),
 			}})
 		}
 	}
@@ -232,13 +234,10 @@ func (v *view) works() list {
 	return found
 }
 
-// annotationCluster names the cluster of an object in a list over several.
-const annotationCluster = "fairlead.dev/cluster"
-
-func (v *view) objects() list {
-	found := list{columns: columns("CLUSTER", "NAMESPACE", "KIND", "NAME", "REVISION", "STATE")}
-	for b := range v.state.Bindings.Values() {
-		if !v.shows(b.Namespace, b.Name, b.TemplateLabels(v.state)) {
+func (v *View) objects() output.List {
+	found := output.List{Columns: output.NewColumns("CLUSTER", "NAMESPACE", "KIND", "NAME", "REVISION", "STATE").Text("STATE").States("STATE")}
+	for b := range v.State.Bindings.Values() {
+		if !v.shows(b.Namespace, b.Name, b.TemplateLabels(v.State)) {
 			continue
 		}
 		for i := range b.Works {
@@ -246,9 +245,9 @@ func (v *view) objects() list {
 			if w.Released == nil || !v.showsCluster(w.Cluster) {
 				continue
 			}
-			object := v.state.Manifest(b.ID, w.Released)
-			if len(v.onlyClusters) != 1 {
-				annotate(object, annotationCluster, w.Cluster)
+			object := v.State.Manifest(b.ID, w.Released)
+			if len(v.Clusters) != 1 {
+				annotate(object, AnnotationCluster, w.Cluster)
 			}
 			state := "current"
 			switch {
@@ -257,7 +256,7 @@ func (v *view) objects() list {
 			case w.Held:
 				state = "held"
 			}
-			found.items = append(found.items, item{object, []any{w.Cluster, b.Namespace, b.Kind, b.Name, source.Short(w.Released.Revision), state}})
+			found.Items = append(found.Items, output.Item{Object: object, Cluster: w.Cluster, Row: []any{w.Cluster, b.Namespace, b.Kind, b.Name, source.Short(w.Released.Revision), state}})
 		}
 	}
 
