@@ -55,7 +55,7 @@ func (w *worker) act(m member.Member, id object.ID) (op Op, note string, failure
 			err = w.intendAgain(id, want.APIVersion)
 		}
 		if op = OpApply; err == nil {
-			op, err = w.apply(m, fleet, id, want, entry)
+			op, note, err = w.apply(m, fleet, id, want, entry)
 		}
 		if err == nil && drift != "" {
 			return OpRestore, "it " + w.hindsight(id, entry, drift), nil
@@ -89,7 +89,7 @@ func (w *worker) remove(m member.Member, fleet Fleet, id object.ID, want Desire,
 		if err := m.Release(w.d.ctx, ref, entry.UID, fleet.Marker()); err != nil {
 			return op, "", err
 		}
-		w.acknowledge(id, nil)
+		w.acknowledge(id, left(m, entry.UID))
 		return op, "", nil
 	}
 	uid, note, err := w.ask(m, fleet, ref, entry.UID)
@@ -111,11 +111,25 @@ func (w *worker) remove(m member.Member, fleet Fleet, id object.ID, want Desire,
 	if err != nil {
 		return op, "", err
 	}
+
+	if op == OpOrphan {
+		w.acknowledge(id, left(m, uid))
+		return op, note, nil
+	}
 	w.acknowledge(id, nil)
 	if object.IsNamespace(id) {
 		w.namespaces.miss(id.Name)
 	}
 	return op, note, nil
+}
+
+// left is the entry of a copy that was left running: it is taken back if it is wanted
+// again. What is published for a pull cluster has no UID there that says which it was.
+func left(m member.Member, uid types.UID) *Entry {
+	if uid == "" || member.Is[member.NamespaceCreator](m) {
+		return nil
+	}
+	return &Entry{Left: uid}
 }
 
 // ask returns the UID of the object to delete, empty when there is none that

@@ -12,16 +12,21 @@ import (
 	"github.com/fairlead/fairlead/object"
 )
 
-func (w *worker) apply(m member.Member, fleet Fleet, id object.ID, want Desire, entry Entry) (op Op, err error) {
+func (w *worker) apply(m member.Member, fleet Fleet, id object.ID, want Desire, entry Entry) (op Op, note string, err error) {
 	manifest, err := want.Manifest()
 	if err != nil {
-		return OpApply, &member.Error{Reason: member.Unrendered, Err: err}
+		return OpApply, "", &member.Error{Reason: member.Unrendered, Err: err}
 	}
 	a := &application{w: w, m: m, fleet: fleet, ref: member.RefTo(id, want.APIVersion), want: want, manifest: manifest}
-	if err := a.apply(entry); err != nil || !a.adopted {
-		return OpApply, err
+	switch err := a.apply(entry); {
+	case err != nil:
+		return OpApply, "", err
+	case a.formerly:
+		return OpApply, "taken back: it was left running here", nil
+	case a.adopted:
+		return OpAdopt, "", nil
 	}
-	return OpAdopt, nil
+	return OpApply, "", nil
 }
 
 // apply sends the object to its place, of which the inventory says what entry
@@ -80,6 +85,7 @@ type application struct {
 	want     Desire
 	manifest map[string]any
 	adopted  bool // it was somebody else's
+	formerly bool // it was ours, and was left running
 }
 
 func (a *application) put(manifest map[string]any, opt member.ApplyOptions) (member.Applied, error) {
@@ -129,7 +135,34 @@ func (a *application) onto(found *member.Found, known types.UID) error {
 	case a.want.Overwrite:
 		return a.overwrite()
 	}
+
+	former, err := a.isFormer(found)
+	switch {
+	case err != nil:
+		return err
+	case former:
+		a.formerly = true
+		return a.overwrite()
+	}
 	return member.NotOurs(found.Labels)
+}
+
+// isFormer reports whether an object is the copy that we left running, and nobody else
+// has made it theirs since. What somebody made in its place has another UID.
+func (a *application) isFormer(found *member.Found) (bool, error) {
+	a.w.mu.Lock()
+	left := a.w.holdings.left[a.ref.ID()]
+	a.w.mu.Unlock()
+	if left == "" || left != found.UID {
+		return false, nil
+	}
+
+	// What was listed does not have the marks of others.
+	live, err := a.m.Get(a.w.d.ctx, a.ref)
+	if err != nil || live == nil {
+		return false, err
+	}
+	return live.UID == left && !live.Deleting && len(object.KeepersOf(live.Labels, live.Annotations)) == 0, nil
 }
 
 // create applies without force to a place that is believed to be empty: an

@@ -101,7 +101,7 @@ func (w *worker) intend() error {
 	changed := map[object.ID]*Entry{}
 	for id, want := range w.fleet.Desires(w.cluster) {
 		if _, ok := w.holdings.entries[id]; !ok && want.Verb == Apply {
-			changed[id] = &Entry{APIVersion: want.APIVersion}
+			changed[id] = w.holdings.intent(id, want.APIVersion)
 			w.know(id, changed[id])
 		}
 	}
@@ -120,11 +120,11 @@ func (w *worker) intendAgain(id object.ID, apiVersion string) error {
 		return nil
 	}
 
-	e := Entry{APIVersion: apiVersion}
-	if err := w.d.inventory.Save(map[string]map[object.ID]*Entry{w.cluster: {id: &e}}); err != nil {
+	e := w.holdings.intent(id, apiVersion)
+	if err := w.d.inventory.Save(map[string]map[object.ID]*Entry{w.cluster: {id: e}}); err != nil {
 		return &member.Error{Reason: member.Unavailable, Err: fmt.Errorf("save: %w", err)}
 	}
-	w.record(id, &e) // also on disk, after what may be on its way there
+	w.record(id, e) // also on disk, after what may be on its way there
 	return nil
 }
 

@@ -99,10 +99,17 @@ type Entry struct {
 	Digest object.Digest
 	// Fields are those of the object that were ours when it was acknowledged.
 	Fields member.Fields
+	// Left is the UID of a copy that was left running and is not ours any more. An
+	// entry with nothing else is no object of ours; with an APIVersion the object is
+	// wanted again.
+	Left types.UID
 	// Version is the object's when it was acknowledged, or seen last. It is
 	// not kept: it tells old news from new while the process runs.
 	Version uint64 `json:"-"`
 }
+
+// isLeft reports whether the entry is only of a copy that was left running.
+func (e *Entry) isLeft() bool { return e != nil && e.Left != "" && e.APIVersion == "" }
 
 // Options of a Dispatcher. The zero value works.
 type Options struct {

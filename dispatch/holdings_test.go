@@ -43,6 +43,8 @@ func TestHoldings(t *testing.T) {
 		{"an intent is no object", nil, change{settings, intent}, map[schema.GroupVersionKind]int{}, false},
 		{"an intent is met", map[object.ID]Entry{idOf(settings): *intent}, change{settings, there("1")}, map[schema.GroupVersionKind]int{kind: 1}, true},
 		{"an object that is gone is to be made again", map[object.ID]Entry{idOf(settings): *there("1")}, change{settings, intent}, map[schema.GroupVersionKind]int{}, true},
+		{"it is left running", map[object.ID]Entry{idOf(settings): *there("1")}, change{settings, &Entry{Left: "1"}}, map[schema.GroupVersionKind]int{}, true},
+		{"what was left running is taken back", map[object.ID]Entry{idOf(settings): {Left: "1"}}, change{settings, there("1")}, map[schema.GroupVersionKind]int{kind: 1}, true},
 		{"another version is another kind to watch", map[object.ID]Entry{idOf(settings): *there("1")}, change{settings, &Entry{APIVersion: "v2", UID: "1"}}, map[schema.GroupVersionKind]int{later: 1}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -61,7 +63,14 @@ func TestHoldings(t *testing.T) {
 			}
 
 			entry, ok := h.entries[idOf(test.change.object)]
-			if want := test.change.entry; ok != (want != nil) || ok && entry != *want {
+			want := test.change.entry
+			if want.isLeft() {
+				if h.left[idOf(test.change.object)] != want.Left {
+					t.Errorf("what was left running is %v", h.left)
+				}
+				want = nil
+			}
+			if ok != (want != nil) || ok && entry != *want {
 				t.Errorf("the entry is %+v (%v), want %+v", entry, ok, want)
 			}
 		})

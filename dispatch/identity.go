@@ -110,6 +110,9 @@ func (i *identity) recognize(uid types.UID) error {
 		for id := range w.holdings.entries {
 			w.record(id, nil)
 		}
+		for id := range w.holdings.left {
+			w.record(id, nil)
+		}
 		w.namespaces.known.forget()
 		w.contacted = false
 	}

@@ -156,7 +156,7 @@ func (w *worker) intents(fleet Fleet, keys []object.ID, opt SyncOptions) map[obj
 			continue
 		}
 		if want := fleet.Desire(w.cluster, id); want.Verb == Apply {
-			out[id] = &Entry{APIVersion: want.APIVersion}
+			out[id] = w.holdings.intent(id, want.APIVersion)
 		}
 	}
 	return out
@@ -327,7 +327,7 @@ func (w *worker) work(m member.Member, j *job) {
 	if (op != "" || err != nil) && !w.publisher.stageAct(j.id, op, note, time.Since(began)) {
 		w.d.log(Event{Cluster: w.cluster, ID: j.id, Op: op, Note: note, Err: asError(err), Took: time.Since(began)})
 	}
-	if op == OpRestore {
+	if op == OpRestore || op == OpApply {
 		note = "" // it was news, and is over
 	}
 
@@ -422,7 +422,7 @@ func (w *worker) know(id object.ID, e *Entry) {
 	if e != nil && e.Digest != (object.Digest{}) {
 		w.d.wake(w.d.waits.take(copyKey{w.cluster, id}))
 	}
-	if e == nil {
+	if e == nil || e.isLeft() {
 		w.drift.forget(id)
 	}
 }

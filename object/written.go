@@ -295,7 +295,11 @@ func ScalerOf(live map[string]any) string {
 // that shows it.
 func Keepers(live map[string]any) (keepers []string) {
 	u := &unstructured.Unstructured{Object: live}
-	labels, annotations := u.GetLabels(), u.GetAnnotations()
+	return KeepersOf(u.GetLabels(), u.GetAnnotations())
+}
+
+// KeepersOf is Keepers of an object with these labels and annotations.
+func KeepersOf(labels, annotations map[string]string) (keepers []string) {
 	for _, k := range []struct {
 		name  string
 		marks map[string]string

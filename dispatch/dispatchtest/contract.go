@@ -59,6 +59,9 @@ func RunWrapped(t *testing.T, open func(t *testing.T) *rest.Config, wrap func(me
 		{"release leaves what others own", release},            // digest §13, cases 66 and 71
 		{"release where we are the only manager", releaseOnly}, // digest §13, case 66
 		{"released, then overwritten", releaseAndBack},
+		{"what was left running is taken back", takenBack},                       // U15
+		{"what took the place of what was left running is foreign", notLeft},     // U15
+		{"what was left running and is kept by others is foreign", keptByOthers}, // U15
 		{"delete, and again", deleted},
 		{"an object of another UID is not deleted", otherUID},
 		{"what was never ours is neither deleted nor released", neverOurs},
@@ -329,6 +332,8 @@ func releaseAndBack(w *world) {
 	o := w.object(settings)
 	w.must(apply(o))
 	w.must(let(o))
+	w.inventory = &Inventory{} // what was left running is not known any more
+	w.restart()
 	w.isForeign(w.only(w.want(apply(o))))
 	o = w.object(strings.Replace(settings, ", size: small", "", 1))
 	w.must(overwrite(o))

@@ -211,6 +211,7 @@ func (i *Inventory) Entries(cluster string) map[object.ID]dispatch.Entry {
 	out, _ := i.Load(cluster)
 	delete(out, dispatch.IdentityID)
 	delete(out, dispatch.PositionID)
+	maps.DeleteFunc(out, func(_ object.ID, e dispatch.Entry) bool { return e.APIVersion == "" }) // left running
 	return out
 }
 

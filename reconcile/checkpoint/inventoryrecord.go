@@ -19,6 +19,7 @@ type inventoryRecord struct {
 	UID        types.UID     `json:"uid,omitempty"`
 	Digest     object.Digest `json:"digest"`
 	Fields     member.Fields `json:"fields,omitempty"`
+	Left       types.UID     `json:"left,omitempty"`
 	Version    uint64        `json:"-"`
 }
 
