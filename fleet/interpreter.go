@@ -205,6 +205,18 @@ func (s *Script) Wrap(err error) error {
 	return fmt.Errorf("%s (%s): %w", s.from, s.Origin, err)
 }
 
+// Metered returns the script with the steps that it takes added to spent; nil for nil.
+func (s *Script) Metered(spent *int) *Script {
+	if s == nil {
+		return nil
+	}
+	metered := *s
+	if engine, ok := s.Interpreter.(*interpret.Script); ok {
+		metered.Interpreter = engine.Metered(spent)
+	}
+	return &metered
+}
+
 // Digest covers the script's content, its document and its line; zero for nil.
 func (s *Script) Digest() object.Digest {
 	if s == nil {

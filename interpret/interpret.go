@@ -71,6 +71,15 @@ type Script struct {
 	proto    *lua.FunctionProto
 	literals map[string]bool
 	native   Native
+	spent    *int // steps of its calls; nil where nobody counts
+}
+
+// Metered returns the script with its steps added to spent, which only one goroutine
+// may use.
+func (s *Script) Metered(spent *int) *Script {
+	metered := *s
+	metered.spent = spent
+	return &metered
 }
 
 var _ Interpreter = (*Script)(nil)
@@ -271,6 +280,9 @@ func (r *run) decode(v lua.LValue, into any, quantities string) error {
 func (s *Script) call(args func(*run) []lua.LValue, results int) (r *run, err error) {
 	r = newRun(s)
 	defer r.l.Close()
+	if s.spent != nil {
+		defer func() { *s.spent += r.steps }()
+	}
 
 	defer func() {
 		if v := recover(); v != nil {

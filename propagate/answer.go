@@ -57,7 +57,7 @@ type answers struct {
 }
 
 // answer runs the scripts of a template's kind; nil where there are none.
-func (ix *index) answer(t *fleet.Template, had *answers) *answers {
+func (ix *index) answer(t *fleet.Template, had *answers, spent *int) *answers {
 	replicas, refs := ix.script(t, interpret.GetReplicas), ix.script(t, interpret.GetDependencies)
 	if replicas == nil && refs == nil {
 		return nil
@@ -70,7 +70,7 @@ func (ix *index) answer(t *fleet.Template, had *answers) *answers {
 
 	a := &answers{template: t.Digest, by: by, interprets: refs != nil, script: cmp.Or(replicas, refs)}
 	if replicas != nil {
-		n, needs, err := replicas.Replicas(t.Object)
+		n, needs, err := replicas.Metered(spent).Replicas(t.Object)
 		if err != nil {
 			a.noReplicas = replicas.Wrap(err).Error()
 		}
@@ -82,7 +82,7 @@ func (ix *index) answer(t *fleet.Template, had *answers) *answers {
 	}
 
 	if refs != nil {
-		all, err := refs.Dependencies(t.Object)
+		all, err := refs.Metered(spent).Dependencies(t.Object)
 		for i := range all {
 			if err == nil && all[i].Namespace != "" && all[i].Namespace != t.Namespace {
 				err = fmt.Errorf("reference %d is in another namespace", i+1)
@@ -103,7 +103,7 @@ func (d *decision) interpret() { d.b.answers = d.answersOf(d.b.Active.Template, 
 func (in *inputs) answersOf(t *fleet.Template, had *answers) *answers {
 	a, ok := in.answers[t]
 	if !ok {
-		a = in.after.index.answer(t, had)
+		a = in.after.index.answer(t, had, &in.cost.scripted)
 		in.answers[t] = a
 	}
 	return a

@@ -59,3 +59,52 @@ func TestA3WorksAreCounted(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+// A03: what scripts take is added up over a commit, though each may take what it may.
+func TestA3ScriptsAreCounted(t *testing.T) {
+	const widgets = "---\napiVersion: acme.io/v1\nkind: Widget\nmetadata: {name: w%d, namespace: default}\nspec: {size: 2}\n"
+	files := map[string]string{
+		"clusters.yaml": times(2, clustersOf),
+		"policy.yaml":   strings.ReplaceAll(everywhere, "{apiVersion: v1, kind: ConfigMap}", "{apiVersion: acme.io/v1, kind: Widget}"),
+		"w.yaml":        times(1, widgets),
+		"script.yaml": `apiVersion: config.karmada.io/v1alpha1
+kind: ResourceInterpreterCustomization
+metadata: {name: widgets}
+spec:
+  target: {apiVersion: acme.io/v1, kind: Widget}
+  customizations:
+    replicaResource:
+      luaScript: |
+        function GetReplicas(obj)
+          local n = 0
+          for i = 1, 1000 do n = n + 1 end
+          return obj.spec.size, nil
+        end
+    replicaRevision:
+      luaScript: |
+        function ReviseReplica(obj, replicas)
+          for i = 1, 1000 do obj.spec.size = replicas end
+          return obj
+        end
+`,
+	}
+	defer propagate.LimitScripts(60_000)()
+	before := folded(t, propagate.State{}, files)
+	if before.Refusal != nil {
+		t.Fatalf("one: %+v", before.Refusal)
+	}
+
+	files["more.yaml"] = strings.ReplaceAll(times(20, widgets), "name: w", "name: v")
+	after := folded(t, before, files)
+	const want = "[the scripts of ResourceInterpreterCustomizations would take more than 60000 steps]"
+	if after.Refusal == nil || fmt.Sprint(after.Refusal.Problems) != want || after.Accepted != before.Accepted {
+		t.Fatalf("twenty: %+v", after.Refusal)
+	}
+
+	// What did not change is not asked again.
+	delete(files, "more.yaml")
+	files["c.yaml"], files["d.yaml"] = times(1, templatesOf), "# nothing\n"
+	if next := folded(t, after, files); next.Refusal != nil {
+		t.Errorf("none: %+v", next.Refusal)
+	}
+}

@@ -325,7 +325,7 @@ func (s *Saved) restore(id object.ID, r BindingRecord, state *State, from *past)
 		Works:  make([]Work, 0, len(r.Works)),
 	}
 
-	b.answers = state.index.answer(template, nil)
+	b.answers = state.index.answer(template, nil, new(int))
 	if s.Redigested && b.Placed != (object.Digest{}) && b.Scheduled.Reason == workv1alpha2.ReasonSuccess {
 		b.Placed = policy.Placement.Digest(b.AffinityName)
 	}

@@ -29,7 +29,7 @@ func (r *rendering) render(t *fleet.Template, s share, cluster *fleet.Cluster) (
 	key = fmt.Sprint(s)
 	at, ok := r.memo[key]
 	if !ok {
-		at.object, at.err = shared(t, s, r.reviser)
+		at.object, at.err = shared(t, s, r.reviser.Metered(&r.cost.scripted))
 		if r.reviser != nil {
 			r.keep(key, at)
 		} else {
