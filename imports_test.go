@@ -45,7 +45,7 @@ var imports = []struct{ pkg, ours string }{
 
 	// Looks and edits.
 	{"look/history", "api object ordered fleet render propagate source look/history printable"},
-	{"look/status", "api object ordered interpret fleet propagate source dispatch/member dispatch/push look/history look/status printable"},
+	{"look/status", "api object ordered interpret fleet propagate source dispatch/member dispatch/push eventlog look/history look/status printable"},
 	{"look/output", "object look/output printable"},
 	{"look/listing", "api object fleet propagate source dispatch/member dispatch/push look/output look/report look/status look/listing printable"},
 	{"look/report", "api object ordered schedule fleet propagate source eventlog look/history look/output look/status look/report printable"},

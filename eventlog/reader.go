@@ -13,7 +13,7 @@ import (
 )
 
 // Reader reads the record that a loop keeps in a state directory, even while the loop
-// runs.
+// runs. A nil Reader reads nothing.
 type Reader struct {
 	dir  string
 	file *os.File
@@ -26,7 +26,7 @@ func NewReader(dir string) *Reader { return &Reader{dir: dir} }
 
 // Close closes the file.
 func (r *Reader) Close() error {
-	if r.file == nil {
+	if r == nil || r.file == nil {
 		return nil
 	}
 	return r.file.Close()
@@ -36,6 +36,10 @@ func (r *Reader) Close() error {
 // first call returns all that are kept. Without a record it returns none, and no
 // error.
 func (r *Reader) Next() ([]Event, error) {
+	if r == nil {
+		return nil, nil
+	}
+
 	var found []Event
 	if r.file == nil {
 		old, err := os.ReadFile(filepath.Join(r.dir, eventsFileOld))

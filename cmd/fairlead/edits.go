@@ -99,7 +99,7 @@ func (f *editFlags) finish(cmd *cobra.Command, s *change.Session, e change.Edit)
 	}
 
 	warn(stderr, s.State())
-	if err := p.Plan.Text(out); err != nil {
+	if err := p.Plan.Text(out, screenOf(cmd)); err != nil {
 		return err
 	}
 

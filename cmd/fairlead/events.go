@@ -6,22 +6,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead/fairlead/eventlog"
 	"github.com/fairlead/fairlead/look/report"
-	"github.com/fairlead/fairlead/reconcile/checkpoint"
 	"github.com/fairlead/fairlead/source"
 )
 
 type eventsFlags struct {
 	objectFlags
-	of, state  string
+	record     recordFlags
+	of         string
 	git, watch bool
 }
 
@@ -49,7 +46,7 @@ happen.`,
 	flags := cmd.Flags()
 	flags.Lookup("since").Usage = "only events after this commit; the fold still begins at its usual commit"
 	flags.StringVar(&f.of, "for", "", "only events of this object, as KIND/NAME")
-	flags.StringVar(&f.state, "state", "", "state directory of the run whose record to show (default: that of a run on this machine, if there is one)")
+	f.record.bind(flags)
 	flags.BoolVar(&f.git, "git", false, "only what git decided, without the record of a run")
 	flags.BoolVarP(&f.watch, "watch", "w", false, "keep printing the record of a run as it is written")
 	return cmd
@@ -59,16 +56,18 @@ func (f *eventsFlags) events(cmd *cobra.Command) error {
 	if err := checkOutput(f.output, reportForms...); err != nil {
 		return err
 	}
-	if f.git && (f.watch || f.state != "") {
+	if f.git && (f.watch || f.record.state != "") {
 		return usagef("--git cannot be used with --watch or --state")
 	}
 	asked, err := optionalReference(f.of, f.namespace)
 	if err != nil {
 		return err
 	}
-	dir, err := f.recordDir()
-	if err != nil {
-		return err
+	dir := ""
+	if !f.git {
+		if dir, err = f.record.dir(&f.fleetFlags, f.watch); err != nil {
+			return err
+		}
 	}
 
 	var after string
@@ -110,33 +109,6 @@ func (f *eventsFlags) events(cmd *cobra.Command) error {
 	}
 
 	return follow(cmd.Context(), l.Repo, n, record)
-}
-
-// recordDir is where a run keeps its record, "" when there is none to show.
-func (f *eventsFlags) recordDir() (string, error) {
-	if f.git {
-		return "", nil
-	}
-
-	if f.state != "" {
-		if _, err := os.Stat(f.state); err != nil {
-			return "", fmt.Errorf("--state: %w", err)
-		}
-		return f.state, nil
-	}
-	repo, err := absolute(f.repo)
-	if err != nil {
-		return "", err
-	}
-	dir, err := checkpoint.DefaultDir(checkpoint.Origin{Repo: source.Redact(repo), Ref: f.ref, Path: f.path})
-	if err != nil {
-		return "", nil //nolint:nilerr // no home, so no run can have kept anything there
-	}
-	if _, err := os.Stat(filepath.Join(dir, "checkpoint.db")); errors.Is(err, fs.ErrNotExist) && !f.watch {
-		return "", nil
-	}
-
-	return dir, nil
 }
 
 // watchEvery is how often the record is read.

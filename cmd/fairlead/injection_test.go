@@ -93,6 +93,8 @@ func TestNothingInjects(t *testing.T) {
 			for _, command := range [][]string{
 				{"validate"}, {"plan", "--base", "HEAD~1"}, {"plan", "--base", "HEAD~1", "-o", "markdown"}, {"run", "--once", "--timeout", "2s"},
 				{"status"}, {"get", "clusters"}, {"get", "policies"}, {"get", "templates", "-A"}, {"get", "bindings", "-A", "-o", "wide"}, {"get", "works", "-A"}, {"get", "objects", "-A"},
+				{"get", "holds"}, {"get", "clusters", "--live"}, {"get", "templates", "-A", "--show-labels"}, {"get", "templates", "-A", "-o", "custom-columns=ALL:.metadata"},
+				{"get", "templates", "-A", "-o", "jsonpath={.items[*].metadata}"}, {"status", "-o", "wide"}, {"why", "cm/web", "-c", "m1"},
 				{"get", "configmaps", "-A"}, {"why", "cm/web"}, {"history", "cm/web"}, {"events"}, {"diff"}, {"wait", "--for=healthy", "--timeout", "0s"}, {"suspend", "all", "--all", "--reason", "x", "--dry-run"},
 			} {
 				var out bytes.Buffer
@@ -101,10 +103,23 @@ func TestNothingInjects(t *testing.T) {
 				if wrong := injected(out.String()); wrong != "" {
 					t.Errorf("%v: %s\n%q", command, wrong, out.String())
 				}
+				if command[0] == "run" || command[0] == "wait" {
+					continue // they have no colours, and take their time
+				}
+
+				// With colours the guard behind the writer is passed by.
+				out.Reset()
+				run(context.Background(), append(args, "--color=always"), &out, &out)
+				if wrong := injected(ours.Replace(out.String())); wrong != "" {
+					t.Errorf("%v in colours: %s\n%q", command, wrong, out.String())
+				}
 			}
 		})
 	}
 }
+
+// ours are the colours that we print, and nothing else.
+var ours = strings.NewReplacer("\x1b[31m", "", "\x1b[32m", "", "\x1b[33m", "", "\x1b[0m", "")
 
 // injected is what of an output is not ours.
 func injected(text string) string {

@@ -3,14 +3,15 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/look/history"
+	"github.com/fairlead/fairlead/look/output"
 	"github.com/fairlead/fairlead/look/report"
 	"github.com/fairlead/fairlead/printable"
 	"github.com/fairlead/fairlead/propagate"
@@ -46,14 +47,19 @@ mentions nobody.`,
 	f.bind(cmd.Flags())
 	cmd.Flags().StringVar(&f.base, "base", "", "revision to compare with (default: the default branch)")
 	cmd.Flags().StringVar(&f.head, "head", "HEAD", "revision with the change")
-	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, markdown, json")
+	cmd.Flags().StringVarP(&f.output, "output", "o", output.FormText, strings.Join(planForms, ", "))
 	cmd.Flags().BoolVar(&f.each, "each", false, "fold every commit of the change on its own, as after a rebase")
 	cmd.Flags().BoolVar(&f.detailedExitcode, "detailed-exitcode", false, "exit 2 if something changes on a cluster")
 	return cmd
 }
 
+// formMarkdown is the body of a comment on a pull request.
+const formMarkdown = "markdown"
+
+var planForms = []string{output.FormText, output.FormWide, formMarkdown, output.FormJSON, output.FormYAML}
+
 func (f *planFlags) plan(cmd *cobra.Command) error {
-	if err := checkOutput(f.output, "text", "markdown", "json"); err != nil {
+	if err := checkOutput(f.output, planForms...); err != nil {
 		return err
 	}
 	l, err := f.open(cmd.Context())
@@ -73,15 +79,12 @@ func (f *planFlags) plan(cmd *cobra.Command) error {
 	}
 
 	switch f.output {
-	case "json":
-		enc := json.NewEncoder(cmd.OutOrStdout())
-		enc.SetIndent("", "  ")
-		enc.SetEscapeHTML(false)
-		err = enc.Encode(r)
-	case "markdown":
+	case output.FormJSON, output.FormYAML:
+		err = output.Value(cmd.OutOrStdout(), f.output, r)
+	case formMarkdown:
 		err = r.Markdown(cmd.OutOrStdout())
 	default:
-		err = r.Text(cmd.OutOrStdout())
+		err = r.Text(cmd.OutOrStdout(), reportScreen(cmd, f.output))
 	}
 
 	switch {

@@ -50,6 +50,7 @@ func TestMain(m *testing.M) {
 //	                   with a number instead so many, m001 and so on
 //	partition NAME     takes a member off the network; heal NAME brings it back
 //	slow DURATION NAME...  delays every answer of members; 0 ends it
+//	refuse NAME METHOD TEXT  answers requests of a member whose path has TEXT with 403; without METHOD no more
 //	hand NAME METHOD PATH [BODY]  does something to a member by hand; a PATCH is a merge patch
 //	settle NAME...     reports on the Deployments of members as their controllers would
 //	requests           prints what every member was sent since the last time, reads left out
@@ -101,7 +102,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"members": startScriptMembers, "partition": partition(true), "heal": partition(false),
-			"slow": slow, "hand": hand, "settle": settle, "requests": requests, "runs": runs, "eventually": eventually, "quickstart": copyQuickstart, "code": exitCode, "commit": commit, "damage": damage, "terminal": onTerminal,
+			"slow": slow, "refuse": refuse, "hand": hand, "settle": settle, "requests": requests, "runs": runs, "eventually": eventually, "quickstart": copyQuickstart, "code": exitCode, "commit": commit, "damage": damage, "terminal": onTerminal,
 		},
 	})
 }
@@ -144,6 +145,16 @@ func slow(ts *testscript.TestScript, _ bool, args []string) {
 	for _, name := range args[1:] {
 		servers(ts)[name].SetLatency(d)
 	}
+}
+
+func refuse(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) == 1 {
+		servers(ts)[args[0]].Fail(nil)
+		return
+	}
+	servers(ts)[args[0]].Fail(func(r *http.Request) (int, bool) {
+		return http.StatusForbidden, r.Method == args[1] && strings.Contains(r.URL.Path, args[2])
+	})
 }
 
 func hand(ts *testscript.TestScript, _ bool, args []string) {

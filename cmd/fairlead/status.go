@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/fairlead/fairlead/eventlog"
 	"github.com/fairlead/fairlead/look/output"
 	"github.com/fairlead/fairlead/look/report"
 	"github.com/fairlead/fairlead/look/status"
@@ -26,6 +27,7 @@ import (
 type statusFlags struct {
 	lookFlags
 	members       memberFlags
+	record        recordFlags
 	output        string
 	namespace     string
 	allNamespaces bool
@@ -52,7 +54,10 @@ rollout how many of them are available. -o json and -o yaml print each template'
 ResourceBinding with the status collected from its clusters, and the template with
 the aggregated status.
 
-A cluster that does not answer is shown as '?' and reported on stderr.`,
+A cluster that does not answer is shown as '?' and reported on stderr.
+
+If 'fairlead run' with the same repository, ref and path keeps its state on this
+machine, or in --state, its record tells why an object is missing or outdated.`,
 		Example: `  fairlead status --kubeconfig members.yaml
   fairlead status --only outdated,held,failed
   fairlead status -n shop --wave 2 -w`,
@@ -61,6 +66,7 @@ A cluster that does not answer is shown as '?' and reported on stderr.`,
 	}
 	f.bind(cmd.Flags())
 	f.members.bind(cmd.Flags())
+	f.record.bind(cmd.Flags())
 	flags := cmd.Flags()
 	flags.StringVarP(&f.output, "output", "o", "table", strings.Join(statusForms, ", "))
 	flags.StringVarP(&f.namespace, "namespace", "n", "", "only this namespace (default: all)")
@@ -93,6 +99,11 @@ func (f *statusFlags) show(cmd *cobra.Command) error {
 	if err != nil {
 		return usagef("-l: %w", err)
 	}
+	record, err := f.record.open(&f.fleetFlags)
+	if err != nil {
+		return err
+	}
+	defer record.Close()
 	seen, err := f.status(cmd.Context(), &f.members, f.asks())
 	if err != nil {
 		return err
@@ -105,7 +116,7 @@ func (f *statusFlags) show(cmd *cobra.Command) error {
 	if f.allNamespaces {
 		namespace = ""
 	}
-	show := &statusView{Fleet: seen, screen: screenOf(cmd), flags: f, query: report.MatrixQuery{Only: f.only, Wave: f.wave}}
+	show := &statusView{Fleet: seen, screen: screenOf(cmd), flags: f, record: record, query: report.MatrixQuery{Only: f.only, Wave: f.wave}}
 	show.query.Template = func(id object.ID, set map[string]string) bool {
 		return (namespace == "" || namespace == id.Namespace) && selector.Matches(labels.Set(set))
 	}
@@ -136,6 +147,7 @@ type statusView struct {
 	*status.Fleet
 	screen output.Screen
 	flags  *statusFlags
+	record *eventlog.Reader // nil when there is none
 	query  report.MatrixQuery
 }
 
@@ -154,13 +166,14 @@ func (v *statusView) look(ctx context.Context) (text, beside []byte, err error) 
 	if err := v.Inspect(ctx); err != nil {
 		return nil, nil, err
 	}
+	unread := explain(v.Fleet, v.record)
 	if err := v.CountBehind(); err != nil {
 		return nil, nil, err
 	}
 
 	var out, stderr bytes.Buffer
 	warn(&stderr, &v.State)
-	notes(&stderr, v.Notes())
+	notes(&stderr, append(v.Notes(), unread...))
 	notes(&stderr, v.Unclear())
 	switch rows := v.query.Rows(v.Fleet); {
 	case v.flags.output == output.FormName:

@@ -26,6 +26,7 @@ import (
 type waitFlags struct {
 	lookFlags
 	members   memberFlags
+	record    recordFlags
 	what      string
 	namespace string
 	clusters  []string
@@ -59,6 +60,7 @@ On a timeout it prints what is missing and exits 5.`,
 	}
 	f.bind(cmd.Flags())
 	f.members.bind(cmd.Flags())
+	f.record.bind(cmd.Flags())
 	flags := cmd.Flags()
 	flags.StringVar(&f.what, "for", "", "condition to wait for: position=REF or healthy")
 	flags.StringVarP(&f.namespace, "namespace", "n", "", "only objects in this namespace (default: all)")
@@ -80,6 +82,12 @@ func (f *waitFlags) wait(cmd *cobra.Command, args []string) error {
 		}
 		f.asked = &asked
 	}
+
+	record, err := f.record.open(&f.fleetFlags)
+	if err != nil {
+		return err
+	}
+	defer record.Close()
 
 	branch := f.ref
 	if isPosition {
@@ -120,6 +128,7 @@ func (f *waitFlags) wait(cmd *cobra.Command, args []string) error {
 			_, err := printable.Fprintf(w.out, "ok: %s %s\n", ofClusters(len(w.Clusters), len(w.Clusters)), w.goal())
 			return err
 		case !time.Now().Add(inspectInterval).Before(end):
+			notes(cmd.ErrOrStderr(), explain(w.Fleet, record))
 			w.overdue(cmd.ErrOrStderr(), f.timeout)
 			return &exitError{exitTimedOut}
 		}
@@ -288,6 +297,10 @@ func lacks(c *status.Cell) string {
 	}
 	if c.Arrived && c.Observed != nil && c.Observed.Why != "" && c.Observed.Why != c.Why {
 		why = append(why, c.Observed.Why)
+	}
+
+	if c.Failure != "" {
+		why[len(why)-1] += ": " + c.Failure
 	}
 
 	return strings.Join(slices.DeleteFunc(why, func(s string) bool { return s == "" }), ", ")

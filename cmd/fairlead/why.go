@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead/fairlead/look/history"
 	"github.com/fairlead/fairlead/look/output"
 	"github.com/fairlead/fairlead/look/report"
+	"github.com/fairlead/fairlead/look/status"
 	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/propagate"
 )
@@ -22,15 +23,22 @@ type objectFlags struct {
 	clusters          []string
 }
 
+type whyFlags struct {
+	objectFlags
+	record recordFlags
+}
+
 func newWhy() *cobra.Command {
-	var f objectFlags
+	var f whyFlags
 	cmd := &cobra.Command{
 		Use:   "why KIND/NAME [-c CLUSTER]",
 		Short: "Explain why a template is on a cluster, held, or not there",
 		Long: `Prints the chain that leads from a template to its clusters: the policy that claims
 it, the placement, its share of the replicas, the overrides, the template that it is
 a dependency of, and what holds it; each with its file and line and the commit that
-last changed it. Then what is held back, and what to do about it. It reads git alone.
+last changed it. Then what is held back, and what to do about it. It reads git alone,
+and no cluster. What failed there is told with -c if 'fairlead run' with the same
+repository, ref and path keeps its state on this machine, or in --state.
 
 The object is named as for kubectl: deploy/web, deployments.apps/web, or with a
 namespace deploy/shop/web. Without -c every cluster has a line, also those that the
@@ -42,6 +50,7 @@ template is not sent to, with the reason.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.why(cmd, args) },
 	}
 	f.bindObject(cmd)
+	f.record.bind(cmd.Flags())
 	return cmd
 }
 
@@ -81,7 +90,12 @@ func (f *objectFlags) followed(cmd *cobra.Command, args []string) (t *history.Ti
 	return
 }
 
-func (f *objectFlags) why(cmd *cobra.Command, args []string) error {
+func (f *whyFlags) why(cmd *cobra.Command, args []string) error {
+	record, err := f.record.open(&f.fleetFlags)
+	if err != nil {
+		return err
+	}
+	defer record.Close()
 	t, state, id, _, err := f.followed(cmd, args)
 	if err != nil {
 		return err
@@ -90,7 +104,10 @@ func (f *objectFlags) why(cmd *cobra.Command, args []string) error {
 		return err
 	}
 
+	failures := status.Failures{}
+	notes(cmd.ErrOrStderr(), readFailures(failures, record))
 	r := report.NewWhy(t, &state, id, f.clusters, time.Now())
+	r.Failed(id, failures)
 	if f.isDocument() {
 		return output.Value(cmd.OutOrStdout(), f.output, r)
 	}
@@ -107,9 +124,12 @@ func (f *objectFlags) isDocument() bool {
 }
 
 // screen returns what the text of a report is printed on.
-func (f *objectFlags) screen(cmd *cobra.Command) output.Screen {
+func (f *objectFlags) screen(cmd *cobra.Command) output.Screen { return reportScreen(cmd, f.output) }
+
+// reportScreen returns what a report is printed on in a form: wide fits no screen.
+func reportScreen(cmd *cobra.Command, form string) output.Screen {
 	screen := screenOf(cmd)
-	if f.output == output.FormWide {
+	if form == output.FormWide {
 		screen.Width = 0
 	}
 	return screen

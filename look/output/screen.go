@@ -48,7 +48,7 @@ func (s Screen) Writer(out io.Writer) io.Writer {
 var colors = map[string]Color{
 	"True": Green, "current": Green, "accepted": Green,
 	"False": Red, "refused": Red, "blocked": Red, "failed": Red, "awaiting-confirmation": Red,
-	"Unknown": Yellow, "held": Yellow, "evicting": Yellow, "Unknown,SchedulingDisabled": Yellow, "True,SchedulingDisabled": Yellow,
+	"Unknown": Yellow, "held": Yellow, "deferred": Yellow, "evicting": Yellow, "Unknown,SchedulingDisabled": Yellow, "True,SchedulingDisabled": Yellow,
 	"False,SchedulingDisabled": Red,
 }
 

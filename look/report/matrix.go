@@ -52,6 +52,8 @@ type MatrixCell struct {
 	// not have the commit that it runs.
 	Behind int    `json:"behind,omitempty"`
 	Why    string `json:"why,omitempty"`
+	// Failure is why a run could not bring it there, as its record tells.
+	Failure string `json:"failure,omitempty"`
 	// After is what clusters are to acknowledge before the template is deleted here, or
 	// has replicas taken away.
 	After []string `json:"after,omitempty"`
@@ -189,7 +191,7 @@ func newMatrixRow(r Row, waves [][]string, cells map[string]*status.Cell) Matrix
 }
 
 func newMatrixCell(c *status.Cell) MatrixCell {
-	m := MatrixCell{Cluster: c.Cluster, State: c.State, Held: c.Held, Deferred: c.Deferred, Why: c.Why, After: c.After}
+	m := MatrixCell{Cluster: c.Cluster, State: c.State, Held: c.Held, Deferred: c.Deferred, Why: c.Why, Failure: c.Failure, After: c.After}
 	if c.State == status.Outdated {
 		m.Behind = c.Behind
 	}

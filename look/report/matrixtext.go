@@ -173,7 +173,8 @@ func (c MatrixCell) Symbol() string {
 	return text
 }
 
-// failure is why an object has failed, or waits for other clusters, on some clusters.
+// failure is why an object has failed, waits for other clusters, or could not be sent to
+// some clusters.
 type failure struct {
 	object.ID
 	mark, why string
@@ -185,19 +186,24 @@ func (f failure) text(screen output.Screen) string {
 	return fmt.Sprintf("%s %s on %s: %s\n", mark, object.ShortName(f.ID), printable.Line(strings.Join(f.clusters, " ")), printable.Line(f.why))
 }
 
-// failures returns the reasons of failed cells, and of those that wait for other
-// clusters, sorted by template and cluster. Clusters with the same reason share one.
+// failures returns the reasons of failed cells, of those that wait for other clusters,
+// and of those where a run has failed, sorted by template and cluster. Clusters with the
+// same reason share one.
 func (m *Matrix) failures() (all []*failure) {
 	for _, block := range m.Blocks {
 		for _, r := range block.Rows {
 			for _, c := range r.Cells {
-				if c.State == status.Failed || c.After != nil {
-					mark := "X"
-					if c.After != nil {
-						mark = "-"
-					}
-					all = append(all, &failure{r.Object.id(), mark, c.Why, []string{c.Cluster}})
+				if c.State != status.Failed && c.After == nil && c.Failure == "" {
+					continue
 				}
+				mark, why := "X", c.Why
+				if c.State != status.Failed {
+					mark = "-"
+				}
+				if c.Failure != "" {
+					why += ": " + c.Failure
+				}
+				all = append(all, &failure{r.Object.id(), mark, why, []string{c.Cluster}})
 			}
 		}
 	}

@@ -6,15 +6,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"iter"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/object"
-	"github.com/fairlead/fairlead/printable"
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/source"
 )
@@ -252,127 +249,6 @@ var glyphs = map[propagate.Action]string{
 // ActionAdopt is a create of an object that the cluster has already, and that is
 // adopted. A plan from git alone cannot know that; fairlead adopt does.
 const ActionAdopt propagate.Action = "adopt"
-
-// Text prints the verdict, the findings, the clusters and the changes; equal changes
-// share a line.
-func (r *Plan) Text(out io.Writer) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	printable.Fprintf(w, "plan %s..%s\n\n", source.Short(r.Base.Commit), source.Short(r.Head.Commit))
-	r.verdict(w)
-	r.check(w)
-	r.table(w)
-	r.cells(w)
-	return w.Flush()
-}
-
-func (r *Plan) verdict(w io.Writer) {
-	c := r.Summary.Cells
-	switch {
-	case !r.Complete:
-		fmt.Fprintln(w, "The change cannot be planned: the fleet would stay as it is.")
-		return
-	case !r.Changes() && r.frozen():
-		fmt.Fprintln(w, "Nothing changes on any cluster: what cannot be read stays as it is.")
-	case !r.Changes() && c.Held == 0:
-		fmt.Fprintln(w, "Nothing changes on any cluster.")
-		return
-	case !r.Changes():
-		fmt.Fprintln(w, "Nothing changes on any cluster; what is held stays held.")
-	case r.awaitsConfirmation():
-		fmt.Fprintln(w, "Held: nothing happens on merge until the deletion is confirmed. Then")
-	default:
-		fmt.Fprintln(w, "On merge")
-	}
-
-	for _, line := range c.lines() {
-		printable.Fprintf(w, "  %4d %s\n", line.n, line.text)
-	}
-}
-
-// countLine is a count with its labels.
-type countLine struct {
-	n           int
-	brief, text string
-}
-
-// lines returns the counts that are not zero.
-func (n CellCounts) lines() []countLine {
-	return slices.DeleteFunc([]countLine{
-		{n.Now, "now", "now"}, {n.Released, "released", "released: a hold is lifted"}, {n.Deleted, "deleted", "deleted"},
-		{n.Preserved, "left running", "left running, no longer managed"}, {n.Held, "held", "held by a suspension"},
-		{n.Deferred, "deferred", "deferred until their template changes"}, {n.Blocked, "blocked", "blocked"},
-	}, func(l countLine) bool { return l.n == 0 })
-}
-
-func (r *Plan) check(w io.Writer) {
-	if len(r.Findings) == 0 {
-		return
-	}
-
-	fmt.Fprintln(w, "\nCheck")
-	mark := map[fleet.Severity]string{fleet.SeverityError: "x", fleet.SeverityCaution: "!", fleet.SeverityNotice: "."}
-	for f, more := range Abridge(r.Findings, MostAlike, PlanFinding.kind) {
-		where := f.where()
-		if where != "" {
-			where = "  (" + where + ")"
-		}
-		printable.Fprintf(w, "  %s %s  %s%s\n", mark[f.Severity], f.Code, f.Message, where)
-		if more > 0 {
-			printable.Fprintf(w, "  %s %s  and %d more; -o json has them all\n", mark[f.Severity], f.Code, more)
-		}
-	}
-}
-
-// where returns the place of a finding, "" if its message names it already.
-func (f *PlanFinding) where() string {
-	where := f.File
-	if f.Line > 0 {
-		where = fmt.Sprintf("%s:%d", f.File, f.Line)
-	}
-	if strings.Contains(f.Message, where) {
-		return ""
-	}
-	return where
-}
-
-func (r *Plan) table(w io.Writer) {
-	if len(r.Clusters) == 0 {
-		return
-	}
-	fmt.Fprintln(w, "\nCLUSTER\tNOW\tRELEASED\tHELD\tDEFERRED\tDELETED\tLEFT")
-	for _, c := range r.Clusters {
-		printable.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Name, dash(c.Now), dash(c.Released), dash(c.Held), dash(c.Deferred), dash(c.Deleted), dash(c.Preserved))
-	}
-}
-
-// text reads "3 -> 4 (asked 5)"; it is empty without replicas.
-func (n *Replicas) text() string {
-	if n == nil {
-		return ""
-	}
-	text := fmt.Sprintf("%d -> %d", n.Before, n.After)
-	if n.Asked != n.After {
-		text += fmt.Sprintf(" (asked %d)", n.Asked)
-	}
-	return text
-}
-
-func dash(n int) string {
-	if n == 0 {
-		return "-"
-	}
-	return fmt.Sprint(n)
-}
-
-func (r *Plan) cells(w io.Writer) {
-	if len(r.Cells) == 0 {
-		return
-	}
-	fmt.Fprintln(w, "\nChanges")
-	for c := range r.groups() {
-		printable.Fprintf(w, "  %s %s\t%s\t%s\t%s\t%s\n", glyphs[c.Action], c.what(), c.Object.text(), c.when(), strings.Join(c.clusters, " "), c.why())
-	}
-}
 
 // planGroup is a cell with all clusters on which the same happens.
 type planGroup struct {

@@ -11,6 +11,7 @@ import (
 	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/look/history"
+	"github.com/fairlead/fairlead/look/status"
 	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/schedule"
@@ -54,7 +55,9 @@ type WhyCluster struct {
 	// Cause is why it is absent.
 	Cause schedule.Cause `json:"cause,omitempty"`
 	// Runs is the commit that last changed what was released there.
-	Runs     *CommitInfo  `json:"runs,omitempty"`
+	Runs *CommitInfo `json:"runs,omitempty"`
+	// Failure is why a run could not bring it there, as its record tells.
+	Failure  string       `json:"failure,omitempty"`
 	Replicas *Replicas    `json:"replicas,omitempty"`
 	Behind   []CommitInfo `json:"behind"`
 	Trace    []WhyStep    `json:"chain"`
@@ -138,6 +141,14 @@ func NewWhy(t *history.Timeline, s *propagate.State, id object.ID, only []string
 	}
 
 	return r
+}
+
+// Failed adds what a run has recorded of the object's clusters.
+func (r *Why) Failed(id object.ID, failures status.Failures) {
+	for i := range r.Clusters {
+		c := &r.Clusters[i]
+		c.Failure = failures[propagate.Place{Cluster: c.Cluster, ID: id}]
+	}
 }
 
 // waits adds what would change if the policy were activated.

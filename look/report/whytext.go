@@ -40,6 +40,9 @@ func (r *Why) Text(out io.Writer, named bool, screen output.Screen) error {
 		}
 		fmt.Fprintf(b, "%s\n", r.painted(c, screen))
 		r.links(b, append(r.whole(), c.Trace...))
+		if c.Failure != "" {
+			printable.Fprintf(b, "  %-10s %s\n", "run", c.Failure)
+		}
 		for i, behind := range c.Behind {
 			label := ""
 			if i == 0 {

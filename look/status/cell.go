@@ -35,6 +35,8 @@ type Cell struct {
 	Cluster string
 	State
 	Why string // the reason for the state, as text
+	// Failure is why a run could not send or delete it, if its record tells.
+	Failure string
 	// Held reports whether a suspension keeps new content from it, Deferred whether a
 	// change waits for its template to change.
 	Held, Deferred bool
@@ -56,6 +58,7 @@ type Cell struct {
 	Observed *Observation // nil if nothing was observed
 
 	wanted bool // it is of a work of the state
+	owed   bool // it is to be sent or deleted, and nothing that a user decides is in the way
 }
 
 // Answer is the result of inspecting one cluster.
@@ -129,7 +132,7 @@ func leftover(state *propagate.State, id object.ID, cluster string, answers map[
 		why = "it is not released yet: it has our marks"
 	}
 
-	return &Cell{Object: id, Cluster: cluster, State: Outdated, Why: why, After: after, Runs: seen.Revision, Replicas: seen.Replicas, Observed: seen}
+	return &Cell{Object: id, Cluster: cluster, State: Outdated, Why: why, After: after, Runs: seen.Revision, Replicas: seen.Replicas, Observed: seen, owed: after == nil}
 }
 
 // shrinks adds which clusters have replicas to get before this one has some taken away.
@@ -188,7 +191,7 @@ func (l comparing) cell(b *propagate.Binding, w *propagate.Work, answer Answer) 
 		c.State, c.Why, c.First = Failed, fmt.Sprintf("released by %s, and held before it arrived: it is not there", releasedTo(w)), w.Want.Revision
 		return c
 	case seen == nil:
-		c.State, c.Why, c.First = Failed, "it is missing", w.Want.Revision
+		c.State, c.Why, c.First, c.owed = Failed, "it is missing", w.Want.Revision, true
 		return c
 	}
 
@@ -212,7 +215,7 @@ func (l comparing) cell(b *propagate.Binding, w *propagate.Work, answer Answer) 
 	case w.Blocked != "":
 		c.State, c.Why, c.First = Failed, w.Blocked, w.Want.Revision
 	case !l.acknowledges(w, w.Want, seen):
-		c.State, c.Why = Outdated, c.lag(w)
+		c.State, c.Why, c.owed = Outdated, c.lag(w), !w.Held
 	case seen.Progress == interpret.Failed:
 		c.State, c.Why = Failed, seen.Why
 	case seen.Progress == interpret.InProgress:
@@ -272,7 +275,7 @@ func Copies(cells map[string]*Cell) (copies []propagate.Copy) {
 		if !c.wanted {
 			continue // it is no longer the binding's, or not yet
 		}
-		copied := propagate.Copy{Message: c.Why}
+		copied := propagate.Copy{Message: c.Reason()}
 		copied.Cluster = c.Cluster
 		copied.Applied = c.Arrived && c.State != Pending
 		if c.Observed != nil {

@@ -36,6 +36,8 @@ type Fleet struct {
 	// no answer.
 	Cells  map[object.ID]map[string]*Cell
 	Silent map[string]error
+	// Failures are what a run has recorded, for Explain to tell of cells.
+	Failures Failures
 
 	members *Members
 	now     func() time.Time
@@ -51,7 +53,7 @@ const fetchInterval = 30 * time.Second
 
 // Open returns the fleet of states, to be inspected through members. now is the clock.
 func Open(states *history.States, members *Members, now func() time.Time) *Fleet {
-	return &Fleet{States: states, members: members, now: now, heard: map[string]time.Time{}, fetched: now()}
+	return &Fleet{States: states, members: members, Failures: Failures{}, now: now, heard: map[string]time.Time{}, fetched: now()}
 }
 
 // Fold folds up to a revision as it is now. choose selects the clusters to inspect.
@@ -128,6 +130,20 @@ func (f *Fleet) Inspect(ctx context.Context) error {
 
 	f.Cells = Cells(&f.State, answers)
 	return nil
+}
+
+// Explain tells of cells what Failures has of them.
+func (f *Fleet) Explain() {
+	for _, c := range f.All() {
+		if c.owed {
+			c.Failure = f.Failures[placeOf(c).Place]
+		}
+	}
+}
+
+// Unexplained reports whether there are cells that Failures could explain.
+func (f *Fleet) Unexplained() bool {
+	return slices.ContainsFunc(f.All(), func(c *Cell) bool { return c.owed })
 }
 
 // All returns the cells of every object, sorted by object and cluster.
