@@ -28,6 +28,8 @@ type History struct {
 	Gates map[string]bool
 	// Renders counts the units that were rendered.
 	Renders int
+	// Progress shows how far a fold is; nil shows nothing.
+	Progress *Progress
 
 	accepted reading // of the last state's accepted commit
 	last     reading // the last one, on top of accepted
@@ -75,8 +77,12 @@ func begins(c *source.Commit) bool {
 // step. An error of each ends the fold. Of what later ones of them skip nothing is
 // read.
 func (h *History) Fold(state propagate.State, commits []*source.Commit, each func(*source.Commit, propagate.State) error) (propagate.State, error) {
+	h.Progress.Begin()
+	defer h.Progress.End()
+
 	skipped := skipped(commits)
-	for _, c := range commits {
+	for i, c := range commits {
+		h.Progress.Folded(i, len(commits))
 		in, err := h.input(c, &state, skipped)
 		if err != nil {
 			return state, err
