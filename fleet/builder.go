@@ -13,6 +13,7 @@ import (
 // again, equal, stays the same pointer.
 type Builder struct {
 	before   *Snapshot
+	like     *Snapshot // of which what is equal is taken, or nil
 	clash    clash
 	edits    map[Kind]edit
 	findings *edits[*Finding]
@@ -29,6 +30,16 @@ func Build(before *Snapshot, clash func(what string, places ...Origin)) *Builder
 		key:    findingKey,
 		equal:  func(a, b *Finding) bool { return reflect.DeepEqual(a, b) },
 	}}
+}
+
+// Like has the builder take what is added, and equal to what another snapshot has, from
+// there; nil takes nothing.
+func (b *Builder) Like(other *Snapshot) *Builder {
+	b.like = other
+	if other != nil {
+		b.findings.like = other.Findings
+	}
+	return b
 }
 
 // findingKey sorts by file and line.
@@ -63,7 +74,7 @@ func (b *Builder) Snapshot() *Snapshot {
 func (b *Builder) of(k Kind) edit {
 	e := b.edits[k]
 	if e == nil {
-		e = k.edit(b.before, b.clash)
+		e = k.edit(b.before, b.like, b.clash)
 		b.edits[k] = e
 	}
 	return e
@@ -83,9 +94,13 @@ type documentEdits[V comparable] struct {
 	clash clash
 }
 
-func (k *kind[V]) edit(s *Snapshot, clash clash) edit {
+func (k *kind[V]) edit(s, like *Snapshot, clash clash) edit {
+	var likely ordered.Map[V]
+	if like != nil {
+		likely = k.load(like)
+	}
 	again := func(v V, places ...Origin) { clash(Document{k, v}.String(), places...) }
-	return &documentEdits[V]{edits[V]{before: k.load(s), key: k.Key, equal: k.Equal, origin: k.Origin, again: again}, k, clash}
+	return &documentEdits[V]{edits[V]{before: k.load(s), like: likely, key: k.Key, equal: k.Equal, origin: k.Origin, again: again}, k, clash}
 }
 
 func (e *documentEdits[V]) drop(value any)    { e.edits.drop(value.(V)) }
@@ -102,6 +117,7 @@ func (e *documentEdits[V]) into(s *Snapshot) {
 // edits collects the changes of one map of the snapshot.
 type edits[V comparable] struct {
 	before   ordered.Map[V]
+	like     ordered.Map[V] // what equals one of these is that one
 	old, now map[string]V
 
 	key    func(V) string
@@ -134,6 +150,9 @@ func (e *edits[V]) add(value V) V {
 		value = was
 	case there && !replaced && e.again != nil:
 		e.again(value, e.origin(other), e.origin(value))
+	}
+	if same, there := e.like.Get(key); there && e.equal(same, value) {
+		value = same
 	}
 
 	e.now[key] = value

@@ -21,7 +21,7 @@ type Kind interface {
 	key(value any) string
 	origin(value any) Origin
 	has(s *Snapshot, key string) bool
-	edit(s *Snapshot, clash clash) edit
+	edit(s, like *Snapshot, clash clash) edit
 	edited(before, after *Snapshot, yield func(object.ID) bool) bool
 }
 

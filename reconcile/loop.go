@@ -58,7 +58,9 @@ type Options struct {
 	Members func(*fleet.Cluster) (member.Member, error)
 	// Report is called with every event, from many goroutines.
 	Report func(Event)
-	Clock  Clock
+	// Progress shows how far a long fold is; nil shows nothing.
+	Progress *history.Progress
+	Clock    Clock
 	// At is called between the steps of the loop with their names. Tests kill the
 	// process there.
 	At func(step string)
@@ -144,7 +146,7 @@ func Open(ctx context.Context, opt Options) (*Loop, error) {
 		}
 	}
 	l.origin = checkpoint.Origin{Repo: source.Redact(opt.Repo), Ref: l.opt.Ref, Path: opt.Path}
-	l.history = history.New(l.repo, opt.Path)
+	l.history = l.newHistory()
 	var damage error
 	if l.checkpoint, damage, err = checkpoint.Open(opt.StateDir); err != nil {
 		return nil, err
@@ -178,11 +180,11 @@ func (l *Loop) load() error {
 		l.state, l.gone = state, gone
 	case errors.Is(err, checkpoint.ErrDamaged):
 		l.damaged(err)
-		l.history = history.New(l.repo, l.opt.Path)
+		l.history = l.newHistory()
 		return l.checkpoint.PutAside()
 	case err != nil:
 		l.warn(fmt.Errorf("%w: folding the history again", err))
-		l.history = history.New(l.repo, l.opt.Path)
+		l.history = l.newHistory()
 		return l.checkpoint.Forget()
 	case ok:
 		l.state = state
@@ -316,6 +318,12 @@ func (l *Loop) act(ctx context.Context, wait bool) error {
 	return l.dispatch()
 }
 
+func (l *Loop) newHistory() *history.History {
+	h := history.New(l.repo, l.opt.Path)
+	h.Progress = l.opt.Progress
+	return h
+}
+
 // replayBatch is how many commits of a long history share a transaction.
 const replayBatch = 64
 
@@ -351,6 +359,9 @@ func (l *Loop) fold(ctx context.Context, head string) error {
 		}
 		if left > 0 && ctx.Err() != nil {
 			ended := fmt.Errorf("%d of %s are not folded yet, the next run goes on after %s: %w", left, plural(len(commits), "commit"), source.Short(c.Hash), ctx.Err())
+			if next.Accepted == "" {
+				ended = fmt.Errorf("%w; none was accepted so far, and %s", ended, history.HowToBegin)
+			}
 			return errors.Join(ended, l.save())
 		}
 		if left > 0 && left%replayBatch != 0 && len(commits) > replayBatch {

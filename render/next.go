@@ -25,11 +25,12 @@ type next struct {
 	tried      *tried
 	fsys       fs.FS
 	prev       *Build
+	like       *fleet.Snapshot  // what equals its documents is them; nil for prev's
 	changed    []string         // files that differ from prev's tree
 	earlier    map[string]fs.FS // trees with the last good content that prev does not have
 	layout     *layout
-	replaced   map[string]*unit // nil for a removed unit
-	invalid    map[string]bool  // units with mistakes that refuse the tree
+	replaced   map[string]*unit           // nil for a removed unit
+	invalid    map[string][]fleet.Problem // units with mistakes that refuse the tree
 	renders    int
 	freezes    bool            // an error only affects its unit
 	broken     []*unit         // rendered now
@@ -38,6 +39,10 @@ type next struct {
 	steps      atomic.Int64    // of what was rendered now
 	size       atomic.Int64
 	duplicates map[string][]fleet.Origin // positions of documents that exist more than once
+}
+
+func newNext(r *Renderer, prev *Build, fsys fs.FS) *next {
+	return &next{kinds: r.kinds, tried: &r.tried, fsys: fsys, prev: prev, replaced: map[string]*unit{}, invalid: map[string][]fleet.Problem{}}
 }
 
 func (n *next) done(name string) bool {
@@ -183,6 +188,9 @@ func (n *next) renderReaders(changed string) {
 
 	for _, dir := range parents(changed) {
 		concerned(n.prev.seekers.At(dir))
+		if r := n.prev.readers.At(dir); r != nil && stateOf(n.fsys, dir) != directory {
+			concerned(r) // its last file is gone
+		}
 	}
 }
 
@@ -227,16 +235,7 @@ func (n *next) finish() (*Build, Problems) {
 		return nil, limited(n.problems, n.more)
 	}
 
-	for name, u := range n.replaced {
-		before := b.units.At(name)
-		if u == nil {
-			b.units = b.units.Without(name)
-		} else {
-			b.units = b.units.With(name, u)
-		}
-		b.index(before, u)
-	}
-
+	b.replace(n.replaced)
 	return b, nil
 }
 
@@ -332,7 +331,7 @@ func (n *next) rescope(b *Build) {
 
 // snapshot is prev's, with the documents of the changed units replaced.
 func (n *next) snapshot() *fleet.Snapshot {
-	b := fleet.Build(n.prev.Snapshot, n.duplicate)
+	b := fleet.Build(n.prev.Snapshot, n.duplicate).Like(n.like)
 	names := slices.Sorted(maps.Keys(n.replaced))
 	for _, name := range names {
 		if old := n.prev.units.At(name); old != nil {
@@ -376,8 +375,13 @@ func (n *next) unit(name string, u *unit) *fleet.Unit {
 		broken = limited(slices.Clone(broken), u.more)
 	}
 
-	if before := n.prev.Snapshot.Units.At(name); before != nil && before.Objects == len(u.items) && slices.Equal(before.Broken, broken) {
-		return before
+	for _, s := range []*fleet.Snapshot{n.prev.Snapshot, n.like} {
+		if s == nil {
+			continue
+		}
+		if before := s.Units.At(name); before != nil && before.Objects == len(u.items) && slices.Equal(before.Broken, broken) {
+			return before
+		}
 	}
 	return &fleet.Unit{Path: name, Objects: len(u.items), Broken: broken}
 }
@@ -432,7 +436,7 @@ func (n *next) reportDuplicates() {
 			return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 		})
 
-		first, rest := places[0], places[1:]
+		first, rest := places[0], slices.Compact(places[1:])
 		for _, p := range rest {
 			// A base that two roots render alike is one place, twice.
 			if p != first || places[len(places)-1] == first {

@@ -31,6 +31,8 @@ const (
 	maxProblems = 100
 	// maxMessage limits the bytes of a message. It may quote what a file says.
 	maxMessage = 1000
+	// manyProblems are so many that some are left out before all are found.
+	manyProblems = 100 * maxProblems
 )
 
 // sorted sorts the problems and removes duplicates, which come from a file that
@@ -50,7 +52,7 @@ func limited(p []fleet.Problem, more int) Problems {
 
 // fewest leaves out what limited would leave out in the end, when it is worth it.
 func fewest(p []fleet.Problem, more int) ([]fleet.Problem, int) {
-	if len(p) < 100*maxProblems {
+	if len(p) < manyProblems {
 		return p, more
 	}
 	return first(p, more)

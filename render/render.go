@@ -57,19 +57,24 @@ func (r *Renderer) Render(fsys fs.FS) (*Build, error) { return r.Restore(fsys, n
 // Restore renders a whole tree that Next rendered before. earlier maps each
 // frozen unit or kustomization (see propagate.State) to the tree that holds its
 // last good content.
-func (r *Renderer) Restore(fsys fs.FS, earlier map[string]fs.FS) (b *Build, err error) {
-	defer recovered(&b, &err)
+func (r *Renderer) Restore(fsys fs.FS, earlier map[string]fs.FS) (*Build, error) {
+	return r.whole(fsys, earlier).Result()
+}
+
+func (r *Renderer) whole(fsys fs.FS, earlier map[string]fs.FS) (t *Tried) {
+	defer recovered(&t)
 
 	w := walk(fsys)
 	if len(w.problems) > 0 {
-		return nil, sorted(w.problems)
+		return refused(sorted(w.problems))
 	}
 
 	r.mu.Lock()
 	last := r.last
 	r.mu.Unlock()
 
-	n := &next{kinds: r.kinds, tried: &r.tried, fsys: fsys, prev: &Build{Snapshot: &fleet.Snapshot{}}, earlier: earlier, replaced: map[string]*unit{}, invalid: map[string]bool{}}
+	n := newNext(r, &Build{Snapshot: &fleet.Snapshot{}}, fsys)
+	n.earlier = earlier
 	reuse := func(name string) bool {
 		if n.done(name) {
 			return true
@@ -93,7 +98,7 @@ func (r *Renderer) Restore(fsys fs.FS, earlier map[string]fs.FS) (b *Build, err 
 
 	n.freezes = n.replaced[settingsFile].freezes()
 	if !n.resolveLayout(w) {
-		return nil, sorted(w.problems)
+		return refused(sorted(w.problems))
 	}
 	n.renderFiles(slices.DeleteFunc(w.files, reuse))
 
@@ -103,7 +108,7 @@ func (r *Renderer) Restore(fsys fs.FS, earlier map[string]fs.FS) (b *Build, err 
 		}
 	}
 
-	return r.remember(n)
+	return r.remember(n, w)
 }
 
 // Next renders the tree that follows prev, the last accepted one. changed lists
@@ -111,21 +116,31 @@ func (r *Renderer) Restore(fsys fs.FS, earlier map[string]fs.FS) (b *Build, err 
 // looked for one of them are rendered; the rest, down to each *Template, is
 // shared with prev, as is what a broken unit keeps. The error is Problems;
 // continue from prev then, with all the files that changed since.
-func (r *Renderer) Next(prev *Build, fsys fs.FS, changed []string) (b *Build, err error) {
-	defer recovered(&b, &err)
+func (r *Renderer) Next(prev *Build, fsys fs.FS, changed []string) (*Build, error) {
+	return r.Try(prev, fsys, changed).Result()
+}
 
-	n := &next{kinds: r.kinds, tried: &r.tried, fsys: fsys, prev: prev, changed: changed, layout: prev.layout, replaced: map[string]*unit{}, invalid: map[string]bool{}}
+// Try is Next, or Render without prev, and what the next tree continues from if this one
+// is not accepted.
+func (r *Renderer) Try(prev *Build, fsys fs.FS, changed []string) (t *Tried) {
+	if prev == nil {
+		return r.whole(fsys, nil)
+	}
+	defer recovered(&t)
+
+	n := newNext(r, prev, fsys)
+	n.changed, n.layout = changed, prev.layout
 	var w *walker
 	much := product(prev.layout.ignores.weight("."), len(changed)) > maxMatches // a walk leaves directories out as a whole
 	if much || slices.ContainsFunc(changed, func(name string) bool { return prev.layout.affectedBy(fsys, name) }) {
 		if w = walk(fsys); len(w.problems) > 0 {
-			return nil, sorted(w.problems)
+			return refused(sorted(w.problems))
 		}
 	}
 
 	n.readSettings(w)
 	if w != nil && !n.updateLayout(w) {
-		return nil, sorted(w.problems)
+		return refused(sorted(w.problems))
 	}
 
 	for _, name := range changed {
@@ -139,28 +154,45 @@ func (r *Renderer) Next(prev *Build, fsys fs.FS, changed []string) (b *Build, er
 		}
 	}
 
-	return r.remember(n)
+	return r.remember(n, w)
 }
 
 // recovered is deferred where a tree is rendered: one on which that fails is refused,
 // on every machine alike. The units have a recover of their own (unit.go).
-func recovered(b **Build, err *error) {
+func recovered(t **Tried) {
 	if recover() != nil {
-		*b, *err = nil, Problems{{Message: defect}}
+		*t = refused(Problems{{Message: defect}})
 	}
 }
 
-// remember finishes a build, and keeps what the next one can use.
-func (r *Renderer) remember(n *next) (*Build, error) {
+// remember finishes a build, and keeps what the next one can use. w is the walk of the
+// tree, if there was one.
+func (r *Renderer) remember(n *next, w *walker) *Tried {
 	b, problems := n.finish()
 	r.tried.replace(n)
-	if len(problems) > 0 {
-		return nil, problems
+	if b != nil {
+		r.keep(b)
 	}
+	return &Tried{build: b, wrong: problems, line: n.begin(b, w)}
+}
+
+func (r *Renderer) keep(b *Build) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.last = b
-	return b, nil
+}
+
+// replace replaces units; nil removes one.
+func (b *Build) replace(units map[string]*unit) {
+	for name, u := range units {
+		before := b.units.At(name)
+		if u == nil {
+			b.units = b.units.Without(name)
+		} else {
+			b.units = b.units.With(name, u)
+		}
+		b.index(before, u)
+	}
 }
 
 // index updates which units read and looked for a path.

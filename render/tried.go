@@ -3,6 +3,7 @@
 package render
 
 import (
+	"maps"
 	"sync"
 
 	"github.com/fairlead/fairlead/fleet"
@@ -20,18 +21,32 @@ type tried struct {
 // replace keeps the good units of a tree.
 func (t *tried) replace(n *next) {
 	good := map[string]*unit{}
-	if n.tooMuch() {
-		n.replaced = nil // not all of them were rendered
-	}
-	for name, u := range n.replaced {
-		if u != nil && u.broken == nil && !n.invalid[name] {
-			good[name] = u
-		}
+	if !n.tooMuch() { // else not all of them were rendered
+		maps.Copy(good, n.replaced)
+		maps.DeleteFunc(good, func(_ string, u *unit) bool { return !n.good(u) })
 	}
 
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.on, t.units = n.prev, good
+}
+
+// add keeps the good units of one more tree on top of an accepted one.
+func (t *tried) add(on *Build, n *next) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.on != on {
+		return
+	}
+	for name, u := range n.replaced {
+		if n.good(u) {
+			t.units[name] = u
+		}
+	}
+}
+
+func (n *next) good(u *unit) bool {
+	return u != nil && u.broken == nil && len(n.invalid[u.path]) == 0
 }
 
 // unit is a unit of the last tree if everything it read is unchanged, or nil.
@@ -65,7 +80,7 @@ func (n *next) put(u *unit, invalid []fleet.Problem) {
 		n.broken = append(n.broken, u)
 	}
 	if len(invalid) > 0 {
-		n.invalid[u.path] = true
+		n.invalid[u.path] = invalid
 	}
 	n.replaced[u.path] = u
 }

@@ -23,6 +23,16 @@ const maxChanged = 1_000_000
 // modified between two trees, sorted by path; a nil tree is empty. Directories
 // with equal hashes are not read, so the cost is that of the change.
 func Changed(a, b *Tree) ([]string, error) {
+	changed, _, err := Compare(a, b)
+	return changed, err
+}
+
+// MaxSpent is what the comparison of two trees may cost; Changed fails beyond it.
+const MaxSpent = maxChanged
+
+// Compare is Changed, and what the comparison cost. That of two trees costs no more than
+// both comparisons with a third one.
+func Compare(a, b *Tree) (changed []string, spent int, err error) {
 	var w changes
 	var before, after entry
 	if a != nil {
@@ -32,11 +42,11 @@ func Changed(a, b *Tree) ([]string, error) {
 		after = entry{mode: modeDir, hash: b.hash}
 	}
 	if err := w.compare(a, b, "", before, after); err != nil {
-		return nil, err
+		return nil, w.spent, err
 	}
 
 	slices.Sort(w.paths)
-	return slices.Compact(w.paths), nil
+	return slices.Compact(w.paths), w.spent, nil
 }
 
 type changes struct {

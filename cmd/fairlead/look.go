@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -124,6 +123,7 @@ func (f *lookFlags) open(ctx context.Context) (*history.States, error) {
 	}
 
 	l := &history.States{Repo: repo, History: history.New(repo, f.path)}
+	l.History.Progress = progressOf(ctx)
 	l.History.Gates = f.setGates()
 	if f.since != "" {
 		if l.Since, err = repo.Resolve(f.since); err != nil {
@@ -194,8 +194,12 @@ func warn(stderr io.Writer, s *propagate.State) {
 	if r.Guard != nil {
 		verdict = "awaits confirmation"
 	}
-	printable.Fprintf(stderr, "fairlead: commit %s %s, showing %s; 'fairlead validate' says why\n",
-		source.Short(r.Commit), verdict, cmp.Or(source.Short(s.Accepted), "the fleet before the first commit"))
+	if s.Accepted == "" {
+		printable.Fprintf(stderr, "fairlead: commit %s %s and none before it was accepted, so nothing is shown; 'fairlead validate' says why; %s\n",
+			source.Short(r.Commit), verdict, history.HowToBegin)
+		return
+	}
+	printable.Fprintf(stderr, "fairlead: commit %s %s, showing %s; 'fairlead validate' says why\n", source.Short(r.Commit), verdict, source.Short(s.Accepted))
 }
 
 func trimmed(b []byte) string {

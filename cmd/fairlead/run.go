@@ -100,7 +100,7 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 		Repo: f.repo, Ref: f.ref, Path: f.path, Auth: auth, StateDir: f.state,
 		Interval: f.interval, Timeout: f.timeout, DryRun: f.dryRun,
 		Watch: !f.once, Look: f.once, // once is over before there is anything to watch
-		Members: members.member, Report: out.report,
+		Members: members.member, Report: out.report, Progress: progressOf(cmd.Context()),
 	})
 	if err == nil {
 		out.summary()

@@ -3,13 +3,16 @@
 package main
 
 import (
+	"context"
 	"io"
 	"os"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/fairlead/fairlead/look/history"
 	"github.com/fairlead/fairlead/look/output"
 	"github.com/fairlead/fairlead/printable"
 )
@@ -50,3 +53,19 @@ const (
 	colorAlways = "always"
 	colorNever  = "never"
 )
+
+type progressKey struct{}
+
+// withProgress has long folds show how far they are, if stderr is a terminal.
+func withProgress(ctx context.Context, stderr io.Writer) context.Context {
+	terminal := terminalOf(stderr)
+	if terminal == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, progressKey{}, history.NewProgress(terminal, time.Now))
+}
+
+func progressOf(ctx context.Context) *history.Progress {
+	p, _ := ctx.Value(progressKey{}).(*history.Progress)
+	return p
+}

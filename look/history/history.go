@@ -28,6 +28,8 @@ type History struct {
 	Gates map[string]bool
 	// Renders counts the units that were rendered.
 	Renders int
+	// Progress shows how far a fold is; nil shows nothing.
+	Progress *Progress
 
 	accepted reading // of the last state's accepted commit
 	last     reading // the last one, on top of accepted
@@ -40,6 +42,8 @@ type reading struct {
 	snapshot *fleet.Snapshot // the build's, with History.Gates
 	problems []fleet.Problem
 	on       *render.Build // that it was read on top of
+	tried    *render.Tried // what the next one on top of the same continues from, or nil
+	spent    int           // at most, to compare it with the tree of on
 }
 
 // New returns the history of the fleet at path in repo; "." is the root.
@@ -73,8 +77,12 @@ func begins(c *source.Commit) bool {
 // step. An error of each ends the fold. Of what later ones of them skip nothing is
 // read.
 func (h *History) Fold(state propagate.State, commits []*source.Commit, each func(*source.Commit, propagate.State) error) (propagate.State, error) {
+	h.Progress.Begin()
+	defer h.Progress.End()
+
 	skipped := skipped(commits)
-	for _, c := range commits {
+	for i, c := range commits {
+		h.Progress.Folded(i, len(commits))
 		in, err := h.input(c, &state, skipped)
 		if err != nil {
 			return state, err
@@ -190,7 +198,7 @@ func (h *History) base(on *propagate.State) (reading, error) {
 // read reads a tree on top of an accepted one.
 func (h *History) read(tree *source.Tree, base reading) (reading, error) {
 	if base.of(tree) {
-		base.on = base.build
+		base.on, base.tried = base.build, nil
 		return base, nil
 	}
 	return h.render(tree, nil, base)
@@ -200,8 +208,10 @@ func (h *History) read(tree *source.Tree, base reading) (reading, error) {
 // what differs is rendered.
 func (h *History) render(tree *source.Tree, edits map[string][]byte, base reading) (reading, error) {
 	r := reading{tree: tree, on: base.build}
-	var err error
-	r.build, err = h.build(tree, edits, base)
+	err := h.try(&r, edits, base)
+	if err == nil {
+		r.build, err = r.tried.Result()
+	}
 	var problems render.Problems
 	switch {
 	case tree.Err() != nil:
@@ -224,16 +234,38 @@ func (h *History) render(tree *source.Tree, edits map[string][]byte, base readin
 	return r, nil
 }
 
-func (h *History) build(tree *source.Tree, edits map[string][]byte, base reading) (*render.Build, error) {
-	fsys := tree.With(edits)
+// try renders a tree, from the last one if that was read on top of the same.
+func (h *History) try(r *reading, edits map[string][]byte, base reading) error {
+	fsys := r.tree.With(edits)
+	if h.further(r, fsys, edits) {
+		return nil
+	}
 	if base.build == nil {
-		return h.renderer.Render(fsys)
+		r.tried = h.renderer.Try(nil, fsys, nil)
+		return nil
 	}
-	changed, err := source.Changed(base.tree, tree)
+
+	changed, spent, err := source.Compare(base.tree, r.tree)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return h.renderer.Next(base.build, fsys, slices.AppendSeq(changed, maps.Keys(edits)))
+	r.spent = spent
+	r.tried = h.renderer.Try(base.build, fsys, slices.AppendSeq(changed, maps.Keys(edits)))
+	return nil
+}
+
+// further reports whether it could render a tree from the last one, which makes the same
+// of it as the accepted one does (R06).
+func (h *History) further(r *reading, fsys fs.FS, edits map[string][]byte) bool {
+	if h.last.tried == nil || h.last.on != r.on {
+		return false
+	}
+	changed, spent, err := source.Compare(h.last.tree, r.tree)
+	if r.spent = h.last.spent + spent; err != nil || r.spent > source.MaxSpent {
+		return false // what is wrong is a matter between it and the accepted one
+	}
+	r.tried = h.renderer.TryAfter(h.last.tried, fsys, slices.AppendSeq(changed, maps.Keys(edits)))
+	return r.tried != nil
 }
 
 // Accepted reads an accepted commit, with the units that were frozen then (see

@@ -3,7 +3,6 @@
 package history
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/fairlead/fairlead/propagate"
@@ -27,5 +26,8 @@ func RefusalLines(s *propagate.State) []string {
 		lines = append(lines, fmt.Sprintf("commit %s %s%s", source.Short(r.Commit), verdict, p.Error()))
 	}
 
-	return append(lines, fmt.Sprintf("the fleet stays as of %s", cmp.Or(source.Short(s.Accepted), "before the first commit")))
+	if s.Accepted == "" {
+		return append(lines, "no commit was accepted yet, so the fleet is empty; "+HowToBegin)
+	}
+	return append(lines, fmt.Sprintf("the fleet stays as of %s", source.Short(s.Accepted)))
 }
