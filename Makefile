@@ -2,7 +2,7 @@
 
 GO ?= go
 
-.PHONY: build demo test kube bench fuzz soak race lint generate
+.PHONY: build demo test kube bench fuzz soak race histories lint generate
 
 build: ## the program, in bin/
 	$(GO) build -o bin/fairlead ./cmd/fairlead
@@ -41,6 +41,9 @@ soak: ## the laws and the oracle over many random histories, and 1,000 fault run
 
 race: ## every test on embedded members, with the race detector (some ten minutes)
 	$(GO) test -race -short -timeout 30m ./...
+
+histories: ## folds the history of the repository DIR, of its directory FLEET if that is given
+	FAIRLEAD_HISTORIES=$(abspath $(or $(DIR),$(error DIR names no repository))) FAIRLEAD_HISTORIES_PATH=$(FLEET) $(GO) test ./look/history -run '^TestHistories$$' -count 1 -timeout 2h -v
 
 lint: ## what .golangci.yml asks for; the linter is built once
 	hack/lint/build.sh
