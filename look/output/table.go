@@ -3,6 +3,7 @@
 package output
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -28,6 +29,10 @@ type Column struct {
 	Min  int  // how wide it is at least
 	// Text may be cut where the screen is too narrow. A cell of Names always may.
 	Text bool
+	// Least is below what no cell of the column is cut; 0 is leastWidth.
+	Least int
+	// Yields is set of columns that are cut before those that keep what a line is about.
+	Yields bool
 	// Paint returns the colour of a cell; nil for none.
 	Paint func(cell string) Color
 }
@@ -52,6 +57,24 @@ func NewColumns(names ...string) (all Columns) {
 func (c Columns) Text(names ...string) Columns {
 	for i := range c {
 		c[i].Text = c[i].Text || slices.Contains(names, c[i].Name)
+	}
+	return c
+}
+
+// Least sets below what width no cell of columns of these names is cut.
+func (c Columns) Least(width int, names ...string) Columns {
+	for i := range c {
+		if slices.Contains(names, c[i].Name) {
+			c[i].Least = width
+		}
+	}
+	return c
+}
+
+// Yield makes columns of these names ones that are cut before any other.
+func (c Columns) Yield(names ...string) Columns {
+	for i := range c {
+		c[i].Yields = c[i].Yields || slices.Contains(names, c[i].Name)
 	}
 	return c
 }
@@ -213,7 +236,7 @@ func (t *Table) widths(shown []int, s Screen) map[int]int {
 			}
 		}
 		if shortens {
-			least[i] = max(header, leastWidth)
+			least[i] = max(header, cmp.Or(t.Columns[i].Least, leastWidth))
 		}
 		total += width[i] + gap
 		if t.Columns[i].Name == Bar {
@@ -224,7 +247,7 @@ func (t *Table) widths(shown []int, s Screen) map[int]int {
 	for s.Width > 0 && !t.Wide && total > s.Width {
 		widest := -1
 		for _, i := range shown {
-			if least[i] > 0 && width[i] > least[i] && (widest < 0 || width[i] > width[widest]) {
+			if least[i] > 0 && width[i] > least[i] && (widest < 0 || t.before(i, widest, width)) {
 				widest = i
 			}
 		}
@@ -236,6 +259,15 @@ func (t *Table) widths(shown []int, s Screen) map[int]int {
 	}
 
 	return width
+}
+
+// before reports whether a column is cut before another: those that yield are first, and
+// then the widest.
+func (t *Table) before(i, j int, width map[int]int) bool {
+	if t.Columns[i].Yields != t.Columns[j].Yields {
+		return t.Columns[i].Yields
+	}
+	return width[i] > width[j]
 }
 
 // Width is how wide the table is in full.
@@ -255,7 +287,7 @@ func (t *Table) Width() (total int) {
 	return total + utf8.RuneCountInString(t.Indent) - gap
 }
 
-// leastWidth is below what no cell is cut.
+// leastWidth is below what no cell is cut, unless its column says otherwise.
 const leastWidth = 16
 
 // shorten returns a cell that is at most so wide, if it is one that may be cut.
@@ -287,4 +319,14 @@ func cut(text string, width int) string {
 		return text
 	}
 	return string(runes[:max(width-1, 1)]) + "…"
+}
+
+// Fit returns a text as a piece of a line, cut so that it fits beside so many columns that
+// are taken.
+func (s Screen) Fit(text string, taken int) string {
+	text = printable.Line(text)
+	if s.Width == 0 {
+		return text
+	}
+	return cut(text, max(s.Width-taken, leastWidth))
 }

@@ -67,3 +67,30 @@ größe [2J  Yheld0     <none>                    <none>
 		}
 	}
 }
+
+// What yields is cut first, down to its least width, and no column below its own.
+func TestTableYields(t *testing.T) {
+	for _, test := range []struct {
+		width int
+		want  string
+	}{
+		{0, "released after 12 commits  m1,m2,m3,m4,m5,m6,m7  twice as many replicas for the sale"},
+		{80, "released after 12 commits  m1,m2,m3,m4,m5,m6,m7  twice as many replicas for the…"},
+		{66, "released after 12 commits  m1,m2,m3 +4 more    twice as many repl…"},
+		{55, "released after 12 commits  m1,m2 +5 more  twice as man…"},
+		{50, "released after 12 commi…  m1,m2 +5 more  twice as…"},
+		{44, "released after 12…  m1,m2 +5 more  twice as…"},
+		{20, "released after 12…  m1,m2 +5 more  twice as…"},
+	} {
+		tab := &output.Table{Columns: output.NewColumns("WHAT", "CLUSTERS", "SUBJECT").Text("WHAT", "SUBJECT").
+			Least(18, "WHAT").Least(13, "CLUSTERS").Least(9, "SUBJECT").Yield("SUBJECT", "CLUSTERS"), NoHeaders: true,
+			Rows: [][]any{{"released after 12 commits", output.Names{All: []string{"m1", "m2", "m3", "m4", "m5", "m6", "m7"}}, "twice as many replicas for the sale"}}}
+		var b strings.Builder
+		if err := tab.Text(&b, output.Screen{Width: test.width}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.TrimRight(b.String(), "\n"); got != test.want {
+			t.Errorf("%d columns:\n%s\nwant\n%s", test.width, got, test.want)
+		}
+	}
+}

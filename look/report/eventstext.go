@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/fairlead/fairlead/eventlog"
 	"github.com/fairlead/fairlead/look/history"
@@ -53,12 +54,16 @@ type eventText struct {
 func (p eventText) account(a *Account, t *history.Timeline) error {
 	c := a.Commit
 	verdict := p.screen.Paint(output.ColorOf(a.Verdict), a.Verdict)
-	fmt.Fprintf(p.w, "%s  %s  %s  %s (%s)\n", source.Short(c.Hash), c.Authored.UTC().Format(output.Minute), verdict, printable.Line(c.Subject), printable.Line(nameOf(c.Author)))
+	author := " (" + printable.Line(nameOf(c.Author)) + ")"
+	at := source.Short(c.Hash) + "  " + c.Authored.UTC().Format(output.Minute) + "  "
+	subject := p.screen.Fit(c.Subject, utf8.RuneCountInString(at+a.Verdict+"  "+author))
+	fmt.Fprintf(p.w, "%s%s  %s%s\n", at, verdict, subject, author)
 	for _, problem := range a.Problems {
 		printable.Fprintf(p.w, "    %s\n", problem.Error())
 	}
 
-	table := output.Table{Columns: output.NewColumns("WHAT", "OBJECT", "CLUSTERS", "BECAUSE").Text("BECAUSE").States("WHAT"), NoHeaders: true, Blank: true, Indent: "    "}
+	table := output.Table{Columns: output.NewColumns("WHAT", "OBJECT", "CLUSTERS", "BECAUSE").
+		Text("WHAT", "BECAUSE").Least(leastWhat, "WHAT").Yield("BECAUSE", "CLUSTERS").States("WHAT"), NoHeaders: true, Blank: true, Indent: "    "}
 	if len(a.Joined) > 0 {
 		table.Rows = append(table.Rows, []any{"joined", "Cluster", output.Names{All: a.Joined, Sep: " "}})
 	}

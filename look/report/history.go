@@ -130,7 +130,9 @@ func (r *History) Text(out io.Writer, screen output.Screen) error {
 	}
 
 	printable.Fprintf(out, "%s, newest first\n\n", r.Object.text())
-	t := output.Table{Columns: output.NewColumns("COMMIT", "DATE", "WHAT", "CLUSTERS", "SUBJECT", "AUTHOR").Text("WHAT", "SUBJECT").States("WHAT")}
+	t := output.Table{Columns: output.NewColumns("COMMIT", "DATE", "WHAT", "CLUSTERS", "SUBJECT", "AUTHOR").
+		Text("WHAT", "SUBJECT", "AUTHOR").Yield("SUBJECT", "AUTHOR", "CLUSTERS").States("WHAT").
+		Least(leastWhat, "WHAT").Least(leastNames, "CLUSTERS").Least(1, "SUBJECT", "AUTHOR")}
 	for _, s := range r.Steps {
 		for _, c := range s.Changes {
 			t.Rows = append(t.Rows, []any{source.Short(s.Commit), s.Date.UTC().Format(output.Minute), c.words(), c.clusters(), s.Subject, nameOf(s.Author)})
@@ -139,6 +141,13 @@ func (r *History) Text(out io.Writer, screen output.Screen) error {
 
 	return t.Text(out, screen)
 }
+
+// What happened is what a line is about, and 80 columns have room for it: before it is cut,
+// a subject and an author may be as short as their headers.
+const (
+	leastWhat  = 20
+	leastNames = 13 // "m001 +11 more"
+)
 
 // words describes the change, with its text if it has one.
 func (c HistoryChange) words() string {
