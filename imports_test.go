@@ -49,8 +49,9 @@ var imports = []struct{ pkg, ours string }{
 	{"look/output", "object look/output printable"},
 	{"look/listing", "api object fleet propagate source dispatch/member dispatch/push look/output look/report look/status look/listing printable"},
 	{"look/report", "api object ordered schedule fleet propagate source eventlog look/history look/output look/status look/report printable"},
+	{"look/plan", "api object ordered fleet propagate source look/history look/output look/status look/report look/plan printable"},
 	{"change/yamledit", "api change/yamledit"},
-	{"change", "api object ordered fleet propagate source look/history look/report change printable"},
+	{"change", "api object ordered fleet propagate source look/history look/report look/plan change printable"},
 
 	// The loop.
 	{"eventlog", "object printable"},
@@ -80,7 +81,7 @@ var homes = map[string]string{
 }
 
 // pure packages take values and return values.
-var pure = strings.Fields("object ordered schedule interpret fleet propagate change/yamledit look/report look/output")
+var pure = strings.Fields("object ordered schedule interpret fleet propagate change/yamledit look/report look/plan look/output")
 
 // impure are what they must not reach for.
 var impure = []string{
@@ -96,6 +97,7 @@ var impure = []string{
 var excused = map[string][]string{
 	"interpret":   {"context"},
 	"look/report": {"time"},
+	"look/plan":   {"time"},
 	"look/output": {"k8s.io/client-go/util/jsonpath"},
 }
 

@@ -22,6 +22,7 @@ import (
 
 	"github.com/fairlead/fairlead/change/yamledit"
 	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/look/plan"
 	"github.com/fairlead/fairlead/look/report"
 	"github.com/fairlead/fairlead/ordered"
 	"github.com/fairlead/fairlead/propagate"
@@ -59,7 +60,7 @@ func (c *Edit) on(subject string, clusters []string) string {
 type Preview struct {
 	// Plan is nil if the edit changes no file, or if Problems say why its commit
 	// would be refused.
-	Plan     *report.Plan
+	Plan     *plan.Plan
 	Problems []fleet.Problem
 
 	session *Session
@@ -109,10 +110,10 @@ func (s *Session) Preview(e Edit, now time.Time) (*Preview, error) {
 
 	in.Hash, in.Trailers = "edit", nil
 	after, guard := propagate.Preview(s.state, in)
-	plan := propagate.Compare(&s.state, &after, guard)
-	plan.Findings = append(plan.Findings, report.HoldFindings(&s.state, &after, now)...)
-	e.adopts.judge(s, plan, &after)
-	p.Plan = report.NewPlan(plan, s.base.Hash, in.Hash, &after)
+	compared := propagate.Compare(&s.state, &after, guard)
+	compared.Findings = append(compared.Findings, report.HoldFindings(&s.state, &after, now)...)
+	e.adopts.judge(s, compared, &after)
+	p.Plan = plan.New(compared, s.base.Hash, in.Hash, &after)
 	if guard != nil {
 		s.note("it awaits confirmation until a commit message carries the trailer %s", guard.Trailer())
 	}

@@ -3,19 +3,14 @@
 package main
 
 import (
-	"errors"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead/fairlead/fleet"
-	"github.com/fairlead/fairlead/look/history"
 	"github.com/fairlead/fairlead/look/output"
-	"github.com/fairlead/fairlead/look/report"
+	"github.com/fairlead/fairlead/look/plan"
 	"github.com/fairlead/fairlead/printable"
-	"github.com/fairlead/fairlead/propagate"
-	"github.com/fairlead/fairlead/source"
 )
 
 type planFlags struct {
@@ -70,7 +65,7 @@ func (f *planFlags) plan(cmd *cobra.Command) error {
 	if f.base == "" {
 		f.base = f.ref
 	}
-	r, err := f.compare(l)
+	r, err := plan.Make(l, plan.Request{Base: f.base, Head: f.head, Each: f.each, Now: time.Now()})
 	if err != nil {
 		return err
 	}
@@ -97,65 +92,4 @@ func (f *planFlags) plan(cmd *cobra.Command) error {
 	}
 
 	return nil
-}
-
-// compare folds the base's history and the change on top of it.
-func (f *planFlags) compare(l *history.States) (*report.Plan, error) {
-	base, err := l.Resolve(f.base)
-	if err != nil {
-		return nil, err
-	}
-	head, err := l.Repo.Resolve(f.head)
-	if err != nil {
-		return nil, err
-	}
-	from, err := l.Repo.MergeBase(base, head)
-	if err != nil {
-		return nil, err
-	}
-	before, err := l.At(from)
-	if err != nil {
-		return nil, err
-	}
-	after, guard, err := l.Preview(before, from, head, f.each)
-	if err != nil {
-		return nil, err
-	}
-	commits, err := l.Repo.Ahead(from, head)
-	if err != nil {
-		return nil, err
-	}
-
-	plan := propagate.Compare(&before, &after, guard)
-	plan.Findings = append(plan.Findings, report.HoldFindings(&before, &after, time.Now())...)
-	plan.Findings = append(plan.Findings, report.TrailerFindings(commits)...)
-	if len(commits) > 1 && !f.each {
-		each, _, err := l.Preview(before, from, head, true)
-		if err != nil && !errors.Is(err, source.ErrNotAncestor) {
-			return nil, err
-		}
-		if err == nil {
-			plan.Findings = append(plan.Findings, report.SplitFindings(&after, &each)...)
-		}
-	}
-	stuck, err := report.BaseFindings(l, &before)
-	if err != nil {
-		return nil, err
-	}
-	plan.Findings = append(plan.Findings, stuck...)
-	if from != base {
-		plan.Findings = append(plan.Findings, fleet.Finding{
-			Code: fleet.FindingBaseMoved, Severity: fleet.SeverityCaution,
-			Message: f.baseName() + " has moved on since the change branched off: planned from " + source.Short(from) + "; merge or rebase to plan on " + source.Short(base),
-		})
-	}
-
-	return report.NewPlan(plan, from, head, &after), nil
-}
-
-func (f *planFlags) baseName() string {
-	if f.base == "" {
-		return "the default branch"
-	}
-	return f.base
 }

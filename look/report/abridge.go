@@ -46,5 +46,3 @@ func Abridge[F any](findings []F, most int, kind func(F) (fleet.Severity, string
 
 // KindOf is what Abridge asks of a finding.
 func KindOf(f fleet.Finding) (fleet.Severity, string) { return f.Severity, f.Code }
-
-func (f PlanFinding) kind() (fleet.Severity, string) { return f.Severity, f.Code }

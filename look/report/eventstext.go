@@ -54,7 +54,7 @@ type eventText struct {
 func (p eventText) account(a *Account, t *history.Timeline) error {
 	c := a.Commit
 	verdict := p.screen.Paint(output.ColorOf(a.Verdict), a.Verdict)
-	author := " (" + printable.Line(nameOf(c.Author)) + ")"
+	author := " (" + printable.Line(NameOf(c.Author)) + ")"
 	at := source.Short(c.Hash) + "  " + c.Authored.UTC().Format(output.Minute) + "  "
 	subject := p.screen.Fit(c.Subject, utf8.RuneCountInString(at+a.Verdict+"  "+author))
 	fmt.Fprintf(p.w, "%s%s  %s%s\n", at, verdict, subject, author)
@@ -76,7 +76,7 @@ func (p eventText) account(a *Account, t *history.Timeline) error {
 		object, rest = rest[:n], rest[n:]
 		for _, same := range alike(object, a.Released[object[0].Object]) {
 			change := newChange(t, same, a.Released[same[0].Object])
-			table.Rows = append(table.Rows, []any{change.words(), same[0].Object, change.clusters(), strings.Join(because(change.Because), ", ")})
+			table.Rows = append(table.Rows, []any{change.words(), same[0].Object, change.clusters(), strings.Join(Reasons(change.Because), ", ")})
 		}
 	}
 

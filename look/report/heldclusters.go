@@ -77,7 +77,7 @@ func NewHolds(s *propagate.State) (all []Hold) {
 
 func newHold(namespace, name, holder, cluster string, note fleetv1alpha1.Hold, at fleet.Origin) Hold {
 	return Hold{
-		TypeMeta:   metav1.TypeMeta{APIVersion: apiVersion, Kind: "Hold"},
+		TypeMeta:   metav1.TypeMeta{APIVersion: APIVersion, Kind: "Hold"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "." + cluster},
 		Holder:     holder, Cluster: cluster, Note: note, File: at.File, Line: at.Line,
 	}

@@ -56,7 +56,7 @@ var ofPolicies = []propagate.ChangeType{propagate.ChangeClaimed, propagate.Chang
 // NewHistory returns the history of an object on the clusters in only, or on all if
 // only is empty.
 func NewHistory(t *history.Timeline, id object.ID, head string, only []string) *History {
-	r := &History{APIVersion: apiVersion, Kind: "History", FormatVersion: "1.0", Head: Commit{head},
+	r := &History{APIVersion: APIVersion, Kind: "History", FormatVersion: "1.0", Head: Commit{head},
 		Object: Object{Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}, Steps: []HistoryStep{}}
 	for _, m := range slices.Backward(t.Objects[id].Entries) {
 		happened := slices.DeleteFunc(slices.Clone(m.Happened), func(h propagate.Change) bool {
@@ -129,13 +129,13 @@ func (r *History) Text(out io.Writer, screen output.Screen) error {
 		return nil
 	}
 
-	printable.Fprintf(out, "%s, newest first\n\n", r.Object.text())
+	printable.Fprintf(out, "%s, newest first\n\n", r.Object.Text())
 	t := output.Table{Columns: output.NewColumns("COMMIT", "DATE", "WHAT", "CLUSTERS", "SUBJECT", "AUTHOR").
 		Text("WHAT", "SUBJECT", "AUTHOR").Yield("SUBJECT", "AUTHOR", "CLUSTERS").States("WHAT").
 		Least(leastWhat, "WHAT").Least(leastNames, "CLUSTERS").Least(1, "SUBJECT", "AUTHOR")}
 	for _, s := range r.Steps {
 		for _, c := range s.Changes {
-			t.Rows = append(t.Rows, []any{source.Short(s.Commit), s.Date.UTC().Format(output.Minute), c.words(), c.clusters(), s.Subject, nameOf(s.Author)})
+			t.Rows = append(t.Rows, []any{source.Short(s.Commit), s.Date.UTC().Format(output.Minute), c.words(), c.clusters(), s.Subject, NameOf(s.Author)})
 		}
 	}
 
@@ -202,8 +202,8 @@ func (c HistoryChange) clusters() output.Names {
 	return output.Names{All: names, Sep: " "}
 }
 
-// nameOf returns an author's name without the address.
-func nameOf(author string) string {
+// NameOf returns an author's name without the address.
+func NameOf(author string) string {
 	name, _, _ := strings.Cut(author, " <")
 	return name
 }

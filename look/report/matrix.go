@@ -148,7 +148,7 @@ func is(c *status.Cell, word string) bool {
 
 // NewMatrix returns the matrix of a query's rows and a fleet's clusters.
 func NewMatrix(f *status.Fleet, q MatrixQuery, rows []Row) *Matrix {
-	m := &Matrix{APIVersion: apiVersion, Kind: "Matrix", FormatVersion: "1.0", Head: Commit{f.Head}, Blocks: []MatrixBlock{}}
+	m := &Matrix{APIVersion: APIVersion, Kind: "Matrix", FormatVersion: "1.0", Head: Commit{f.Head}, Blocks: []MatrixBlock{}}
 	orders := waveOrders(&f.State)
 	under := map[int][]Row{}
 	for _, r := range rows {

@@ -43,7 +43,7 @@ func NewRefusal(states *history.States, s *propagate.State) (*Refusal, error) {
 	}
 
 	r := &Refusal{Verdict: VerdictRefused, Accepted: s.Accepted, Waiting: len(line) - 1}
-	r.Commit, r.Subject, r.Author = line[0].Hash, line[0].Subject, nameOf(line[0].Author)
+	r.Commit, r.Subject, r.Author = line[0].Hash, line[0].Subject, NameOf(line[0].Author)
 	for _, p := range s.Refusal.Problems {
 		r.Reasons = append(r.Reasons, p.Error())
 	}

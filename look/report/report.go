@@ -6,8 +6,8 @@ import (
 	"github.com/fairlead/fairlead/object"
 )
 
-// apiVersion is that of every report.
-const apiVersion = "fairlead.dev/v1"
+// APIVersion is that of every report.
+const APIVersion = "fairlead.dev/v1"
 
 // Commit is a commit by its hash.
 type Commit struct {
@@ -25,4 +25,12 @@ type Object struct {
 
 func (o Object) id() object.ID {
 	return object.ID{Group: o.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
+}
+
+// Text reads "Deployment shop/web".
+func (o Object) Text() string {
+	if o.Namespace == "" {
+		return o.Kind + " " + o.Name
+	}
+	return o.Kind + " " + o.Namespace + "/" + o.Name
 }

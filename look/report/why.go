@@ -106,7 +106,7 @@ type explained struct {
 // NewWhy explains an object on the clusters in only, or on all if only is empty.
 func NewWhy(t *history.Timeline, s *propagate.State, id object.ID, only []string, now time.Time) *Why {
 	e := &explained{t, s, id, s.Bindings.At(id.Key())}
-	r := &Why{APIVersion: apiVersion, Kind: "Why", FormatVersion: "1.0", Head: Commit{s.Commit},
+	r := &Why{APIVersion: APIVersion, Kind: "Why", FormatVersion: "1.0", Head: Commit{s.Commit},
 		Object: Object{Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}, Trace: []WhyStep{}, Clusters: []WhyCluster{}, now: now}
 	template := s.Snapshot.Templates.At(id.Key())
 	switch {

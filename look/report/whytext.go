@@ -23,7 +23,7 @@ import (
 func (r *Why) Text(out io.Writer, named bool, screen output.Screen) error {
 	b := bufio.NewWriter(screen.Writer(out))
 	if !named {
-		printable.Fprintf(b, "%s\n", r.Object.text())
+		printable.Fprintf(b, "%s\n", r.Object.Text())
 		r.links(b, r.whole())
 		r.waiting(b)
 		if err := r.table(b, screen); err != nil {
@@ -62,12 +62,12 @@ func (r *Why) Text(out io.Writer, named bool, screen output.Screen) error {
 // answer returns the answer for one cluster in one or two sentences.
 func (r *Why) answer(c WhyCluster) string {
 	var s strings.Builder
-	s.WriteString(r.Object.text())
+	s.WriteString(r.Object.Text())
 	switch {
 	case c.State == whyAbsent && len(c.Trace) > 0:
-		return fmt.Sprintf("%s is not sent to %s: %s.", r.Object.text(), c.Cluster, c.last().Text)
+		return fmt.Sprintf("%s is not sent to %s: %s.", r.Object.Text(), c.Cluster, c.last().Text)
 	case c.State == whyAbsent:
-		return fmt.Sprintf("%s is not sent to %s.", r.Object.text(), c.Cluster)
+		return fmt.Sprintf("%s is not sent to %s.", r.Object.Text(), c.Cluster)
 	case c.Runs == nil:
 		printable.Fprintf(&s, " was never released to %s", c.Cluster)
 	default:
@@ -169,7 +169,7 @@ func noteText(h *fleetv1alpha1.Hold, today string) string {
 
 	text := strings.Join(parts, ", ")
 	if h.By != "" {
-		text = nameOf(h.By) + ": " + text
+		text = NameOf(h.By) + ": " + text
 	}
 
 	return text
@@ -194,7 +194,7 @@ func (r *Why) waiting(w io.Writer) {
 		if n := c.Replicas; n != nil && n.Before != n.After {
 			replicas = fmt.Sprintf(", replicas %d -> %d", n.Before, n.After)
 		}
-		printable.Fprintf(w, "  %-10s %s %s on %s%s\n", label, glyphs[c.Action], c.Action, c.Cluster, replicas)
+		printable.Fprintf(w, "  %-10s %s %s on %s%s\n", label, Glyphs[c.Action], c.Action, c.Cluster, replicas)
 	}
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package report
+package plan
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/look/output"
+	"github.com/fairlead/fairlead/look/report"
 	"github.com/fairlead/fairlead/printable"
 	"github.com/fairlead/fairlead/source"
 )
@@ -83,7 +84,7 @@ func (r *Plan) check(w io.Writer, screen output.Screen) {
 	}
 
 	fmt.Fprintln(w, "\nCheck")
-	for f, more := range Abridge(r.Findings, MostAlike, PlanFinding.kind) {
+	for f, more := range report.Abridge(r.Findings, report.MostAlike, Finding.kind) {
 		where := f.where()
 		if where != "" {
 			where = "  (" + where + ")"
@@ -97,7 +98,7 @@ func (r *Plan) check(w io.Writer, screen output.Screen) {
 }
 
 // where returns the place of a finding, "" if its message names it already.
-func (f *PlanFinding) where() string {
+func (f *Finding) where() string {
 	where := f.File
 	if f.Line > 0 {
 		where = fmt.Sprintf("%s:%d", f.File, f.Line)
@@ -122,18 +123,6 @@ func (r *Plan) table(w io.Writer, screen output.Screen) error {
 	return t.Text(w, screen)
 }
 
-// text reads "3 -> 4 (asked 5)"; it is empty without replicas.
-func (n *Replicas) text() string {
-	if n == nil {
-		return ""
-	}
-	text := fmt.Sprintf("%d -> %d", n.Before, n.After)
-	if n.Asked != n.After {
-		text += fmt.Sprintf(" (asked %d)", n.Asked)
-	}
-	return text
-}
-
 func dash(n int) string {
 	if n == 0 {
 		return "-"
@@ -151,7 +140,7 @@ func (r *Plan) cells(w io.Writer, screen output.Screen) error {
 	t := output.Table{Columns: output.NewColumns("WHAT", "OBJECT", "WHEN", "CLUSTERS", "BECAUSE").Text("WHEN", "BECAUSE").States("WHEN"),
 		NoHeaders: true, Blank: true, Indent: "  "}
 	for c := range r.groups() {
-		t.Rows = append(t.Rows, []any{glyphs[c.Action] + " " + c.what(), c.Object.text(), c.when(), output.Names{All: c.clusters, Sep: " "}, c.why()})
+		t.Rows = append(t.Rows, []any{report.Glyphs[c.Action] + " " + c.what(), c.Object.Text(), c.when(), output.Names{All: c.clusters, Sep: " "}, c.why()})
 	}
 	return t.Text(w, screen)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package report
+package plan
 
 import (
 	"cmp"
@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/look/report"
 	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/source"
@@ -23,17 +24,17 @@ type Plan struct {
 	Kind          string        `json:"kind"`
 	FormatVersion string        `json:"formatVersion"`
 	Complete      bool          `json:"complete"`
-	Base          Commit        `json:"base"`
-	Head          Commit        `json:"head"`
+	Base          report.Commit `json:"base"`
+	Head          report.Commit `json:"head"`
 	Digest        string        `json:"digest"`
-	Summary       PlanSummary   `json:"summary"`
-	Clusters      []PlanCluster `json:"clusters"`
-	Cells         []PlanCell    `json:"cells"`
-	Findings      []PlanFinding `json:"findings"`
+	Summary       Summary       `json:"summary"`
+	Clusters      []Cluster     `json:"clusters"`
+	Cells         []Cell        `json:"cells"`
+	Findings      []Finding     `json:"findings"`
 }
 
-// PlanSummary counts what is in a plan.
-type PlanSummary struct {
+// Summary counts what is in a plan.
+type Summary struct {
 	Cells           CellCounts `json:"cells"`
 	Clusters        int        `json:"clusters"`
 	DistinctChanges int        `json:"distinctChanges"`
@@ -54,49 +55,34 @@ type CellCounts struct {
 	Preserved int `json:"preserved"`
 }
 
-// PlanCluster counts what happens on one cluster.
-type PlanCluster struct {
+// Cluster counts what happens on one cluster.
+type Cluster struct {
 	Name string `json:"name"`
 	CellCounts
-	Replicas *Replicas `json:"replicas,omitempty"`
+	Replicas *report.Replicas `json:"replicas,omitempty"`
 }
 
-// Replicas are those of a work, or a sum of them. After differs from Asked where the
-// new number is not released yet.
-type Replicas struct {
-	Before int64 `json:"before"`
-	After  int64 `json:"after"`
-	Asked  int64 `json:"asked"`
-}
-
-// PlanCell is what happens to one object on one cluster, and why.
-type PlanCell struct {
-	Object      Object                `json:"object"`
+// Cell is what happens to one object on one cluster, and why.
+type Cell struct {
+	Object      report.Object         `json:"object"`
 	Cluster     string                `json:"cluster"`
 	Policy      string                `json:"policy,omitempty"`
 	Action      propagate.Action      `json:"action"`
 	Disposition propagate.Disposition `json:"disposition"`
 	// After is what clusters are to acknowledge first.
-	After     []string  `json:"after,omitempty"`
-	Replicas  *Replicas `json:"replicas,omitempty"`
-	Because   []Because `json:"because"`
-	DependsOn string    `json:"dependsOn,omitempty"`
-	Change    string    `json:"change,omitempty"`
+	After     []string         `json:"after,omitempty"`
+	Replicas  *report.Replicas `json:"replicas,omitempty"`
+	Because   []report.Because `json:"because"`
+	DependsOn string           `json:"dependsOn,omitempty"`
+	Change    string           `json:"change,omitempty"`
 }
 
-// Because is a cause, and the document that is responsible for it.
-type Because struct {
-	Code string `json:"code"`
-	File string `json:"file,omitempty"`
-	Line int    `json:"line,omitempty"`
-}
-
-// PlanFinding is something that a reviewer should know.
-type PlanFinding struct {
+// Finding is something that a reviewer should know.
+type Finding struct {
 	Code     string         `json:"code"`
 	Severity fleet.Severity `json:"level"`
 	Message  string         `json:"message"`
-	Object   *Object        `json:"object,omitempty"`
+	Object   *report.Object `json:"object,omitempty"`
 	Clusters []string       `json:"clusters,omitempty"`
 	Policy   string         `json:"policy,omitempty"`
 	File     string         `json:"file,omitempty"`
@@ -104,18 +90,20 @@ type PlanFinding struct {
 	Trailer  string         `json:"trailer,omitempty"`
 }
 
-// NewPlan returns the report of a plan from base to head; after is the state that
+func (f Finding) kind() (fleet.Severity, string) { return f.Severity, f.Code }
+
+// New returns the report of a plan from base to head; after is the state that
 // head leads to.
-func NewPlan(p *propagate.Plan, base, head string, after *propagate.State) *Plan {
+func New(p *propagate.Plan, base, head string, after *propagate.State) *Plan {
 	r := &Plan{
-		APIVersion: apiVersion, Kind: "Plan", FormatVersion: "1.0", Complete: !p.Incomplete,
-		Base: Commit{base}, Head: Commit{head},
-		Clusters: []PlanCluster{}, Cells: []PlanCell{}, Findings: []PlanFinding{},
+		APIVersion: report.APIVersion, Kind: "Plan", FormatVersion: "1.0", Complete: !p.Incomplete,
+		Base: report.Commit{Commit: base}, Head: report.Commit{Commit: head},
+		Clusters: []Cluster{}, Cells: []Cell{}, Findings: []Finding{},
 	}
 	if refusal := after.Refusal; refusal != nil && refusal.Guard == nil && refusal.Commit == head {
 		r.Complete = false
 		for _, problem := range refusal.Problems {
-			r.Findings = append(r.Findings, PlanFinding{Code: fleet.FindingRenderError, Severity: fleet.SeverityError,
+			r.Findings = append(r.Findings, Finding{Code: fleet.FindingRenderError, Severity: fleet.SeverityError,
 				Message: fmt.Sprintf("commit %s: %s", source.Short(head), problem.Error()), File: problem.File, Line: problem.Line})
 		}
 	}
@@ -138,7 +126,7 @@ func NewPlan(p *propagate.Plan, base, head string, after *propagate.State) *Plan
 		}
 	}
 
-	slices.SortFunc(r.Clusters, func(a, b PlanCluster) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(r.Clusters, func(a, b Cluster) int { return cmp.Compare(a.Name, b.Name) })
 	r.Summary.Clusters = len(r.Clusters)
 	cells, err := json.Marshal(r.Cells)
 	if err != nil {
@@ -150,17 +138,17 @@ func NewPlan(p *propagate.Plan, base, head string, after *propagate.State) *Plan
 }
 
 func (r *Plan) addCell(c propagate.Cell) {
-	cell := PlanCell{
-		Object:  Object{APIVersion: c.APIVersion, Kind: c.Object.Kind, Namespace: c.Object.Namespace, Name: c.Object.Name},
+	cell := Cell{
+		Object:  report.Object{APIVersion: c.APIVersion, Kind: c.Object.Kind, Namespace: c.Object.Namespace, Name: c.Object.Name},
 		Cluster: c.Cluster, Policy: c.Policy.Name, Action: c.Action, Disposition: c.Disposition, After: c.After, Change: c.Change, DependsOn: c.DependsOn,
-		Because: []Because{},
+		Because: []report.Because{},
 	}
 	for _, why := range c.Because {
-		cell.Because = append(cell.Because, Because{why.Code, why.File, why.Line})
+		cell.Because = append(cell.Because, report.Because{Code: why.Code, File: why.File, Line: why.Line})
 	}
 
 	if c.Replicas != nil {
-		cell.Replicas = &Replicas{c.Replicas.Before, c.Replicas.After, c.Replicas.Asked}
+		cell.Replicas = &report.Replicas{Before: c.Replicas.Before, After: c.Replicas.After, Asked: c.Replicas.Asked}
 	}
 	r.Cells = append(r.Cells, cell)
 	r.Summary.Cells.add(c)
@@ -172,22 +160,22 @@ func (r *Plan) addCell(c propagate.Cell) {
 }
 
 func (r *Plan) addFinding(f fleet.Finding) {
-	finding := PlanFinding{Code: f.Code, Severity: f.Severity, Message: f.Message, Clusters: f.Clusters, Policy: f.Policy.Name,
+	finding := Finding{Code: f.Code, Severity: f.Severity, Message: f.Message, Clusters: f.Clusters, Policy: f.Policy.Name,
 		File: f.Origin.File, Line: f.Origin.Line, Trailer: f.Trailer}
 	if f.Object != (object.ID{}) {
-		finding.Object = &Object{Kind: f.Object.Kind, Namespace: f.Object.Namespace, Name: f.Object.Name}
+		finding.Object = &report.Object{Kind: f.Object.Kind, Namespace: f.Object.Namespace, Name: f.Object.Name}
 	}
 	r.Findings = append(r.Findings, finding)
 }
 
 // cluster returns the row of a cluster, and adds it if it is new.
-func (r *Plan) cluster(name string) *PlanCluster {
+func (r *Plan) cluster(name string) *Cluster {
 	for i := range r.Clusters {
 		if r.Clusters[i].Name == name {
 			return &r.Clusters[i]
 		}
 	}
-	r.Clusters = append(r.Clusters, PlanCluster{Name: name})
+	r.Clusters = append(r.Clusters, Cluster{Name: name})
 	return &r.Clusters[len(r.Clusters)-1]
 }
 
@@ -211,14 +199,14 @@ func (n *CellCounts) add(c propagate.Cell) {
 	}
 }
 
-func (c *PlanCluster) add(cell propagate.Cell) {
+func (c *Cluster) add(cell propagate.Cell) {
 	c.CellCounts.add(cell)
 	if cell.Replicas == nil {
 		return
 	}
 
 	if c.Replicas == nil {
-		c.Replicas = &Replicas{}
+		c.Replicas = &report.Replicas{}
 	}
 	c.Replicas.Before += cell.Replicas.Before
 	c.Replicas.After += cell.Replicas.After
@@ -233,32 +221,23 @@ func (r *Plan) Changes() bool {
 
 // awaitsConfirmation reports whether the guard requires a confirmation.
 func (r *Plan) awaitsConfirmation() bool {
-	return slices.ContainsFunc(r.Findings, func(f PlanFinding) bool { return f.Trailer != "" })
+	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Trailer != "" })
 }
 
 // frozen reports whether there are frozen units.
 func (r *Plan) frozen() bool {
-	return slices.ContainsFunc(r.Findings, func(f PlanFinding) bool { return f.Code == fleet.FindingFrozen })
+	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Code == fleet.FindingFrozen })
 }
 
-var glyphs = map[propagate.Action]string{
-	propagate.ActionCreate: "+", propagate.ActionUpdate: "~", propagate.ActionScale: "^",
-	propagate.ActionDelete: "-", propagate.ActionPreserve: "o", propagate.ActionNone: "=", ActionAdopt: "~",
-}
-
-// ActionAdopt is a create of an object that the cluster has already, and that is
-// adopted. A plan from git alone cannot know that; fairlead adopt does.
-const ActionAdopt propagate.Action = "adopt"
-
-// planGroup is a cell with all clusters on which the same happens.
-type planGroup struct {
-	PlanCell
+// group is a cell with all clusters on which the same happens.
+type group struct {
+	Cell
 	clusters []string
 }
 
 // groups yields the cells, with equal ones of an object as one.
-func (r *Plan) groups() iter.Seq[planGroup] {
-	return func(yield func(planGroup) bool) {
+func (r *Plan) groups() iter.Seq[group] {
+	return func(yield func(group) bool) {
 		for i := 0; i < len(r.Cells); {
 			j := i
 			for ; j < len(r.Cells) && r.Cells[j].Object == r.Cells[i].Object; j++ {
@@ -271,7 +250,7 @@ func (r *Plan) groups() iter.Seq[planGroup] {
 					continue
 				}
 				done[c.alike()] = true
-				g := planGroup{PlanCell: c}
+				g := group{Cell: c}
 				for _, same := range rest {
 					if same.alike() == c.alike() {
 						g.clusters = append(g.clusters, same.Cluster)
@@ -287,10 +266,10 @@ func (r *Plan) groups() iter.Seq[planGroup] {
 
 // alike returns a key that is equal for the cells of an object in which the same
 // happens.
-func (c *PlanCell) alike() string { return c.Change + c.when() + string(c.Action) }
+func (c *Cell) alike() string { return c.Change + c.when() + string(c.Action) }
 
 // when returns the disposition, or which clusters come first.
-func (c *PlanCell) when() string {
+func (c *Cell) when() string {
 	const most = 3
 	switch after := c.After; {
 	case len(after) == 0:
@@ -302,38 +281,20 @@ func (c *PlanCell) when() string {
 	}
 }
 
-func (c *PlanCell) what() string {
+func (c *Cell) what() string {
 	if c.Action == propagate.ActionNone {
 		return "up to date"
 	}
 	return string(c.Action)
 }
 
-func (o Object) text() string {
-	if o.Namespace == "" {
-		return o.Kind + " " + o.Name
-	}
-	return o.Kind + " " + o.Namespace + "/" + o.Name
-}
-
 // why returns what becomes of the replicas, and the reasons.
-func (g planGroup) why() string {
-	return strings.Join(append(g.scaled(), because(g.Because)...), ", ")
-}
-
-func because(reasons []Because) (why []string) {
-	for _, b := range reasons {
-		if b.File == "" {
-			why = append(why, b.Code)
-			continue
-		}
-		why = append(why, fmt.Sprintf("%s %s:%d", b.Code, b.File, b.Line))
-	}
-	return why
+func (g group) why() string {
+	return strings.Join(append(g.scaled(), report.Reasons(g.Because)...), ", ")
 }
 
 // scaled reads "replicas 3 -> 4 (asked 5)", empty where their number stays.
-func (g planGroup) scaled() []string {
+func (g group) scaled() []string {
 	n := g.Replicas
 	switch {
 	case n == nil || g.Action == propagate.ActionDelete:
@@ -343,5 +304,5 @@ func (g planGroup) scaled() []string {
 	case n.Before == n.After && n.After == n.Asked:
 		return nil
 	}
-	return []string{"replicas " + n.text()}
+	return []string{"replicas " + n.Text()}
 }

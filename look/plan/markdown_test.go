@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package report
+package plan
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/look/report"
 	"github.com/fairlead/fairlead/propagate"
 )
 
@@ -19,11 +20,11 @@ func TestMarkdownStaysBelowTheLimit(t *testing.T) {
 	long := strings.Repeat("x", 200)
 	for i := range 3000 {
 		cluster := fmt.Sprintf("%s-%d", long, i)
-		r.Clusters = append(r.Clusters, PlanCluster{Name: cluster})
-		r.Cells = append(r.Cells, PlanCell{Object: Object{Kind: "ConfigMap", Name: fmt.Sprint(long, i/30)}, Cluster: cluster,
-			Action: propagate.ActionUpdate, Disposition: propagate.Now, Change: "c1", Because: []Because{{"template", long, i}}})
+		r.Clusters = append(r.Clusters, Cluster{Name: cluster})
+		r.Cells = append(r.Cells, Cell{Object: report.Object{Kind: "ConfigMap", Name: fmt.Sprint(long, i/30)}, Cluster: cluster,
+			Action: propagate.ActionUpdate, Disposition: propagate.Now, Change: "c1", Because: []report.Because{{Code: "template", File: long, Line: i}}})
 		for _, level := range []fleet.Severity{fleet.SeverityError, fleet.SeverityCaution, fleet.SeverityNotice} {
-			r.Findings = append(r.Findings, PlanFinding{Code: "no-policy", Severity: level, Message: long, File: "f", Line: i})
+			r.Findings = append(r.Findings, Finding{Code: "no-policy", Severity: level, Message: long, File: "f", Line: i})
 		}
 	}
 	var b strings.Builder
@@ -51,10 +52,10 @@ func TestMarkdownIsNoMarkup(t *testing.T) {
 	hostile := "a`b``c|d\n### @everyone </details> <img src=x> [x](http://y)"
 	r := &Plan{
 		Complete: true,
-		Clusters: []PlanCluster{{Name: hostile}},
-		Cells: []PlanCell{{Object: Object{Kind: hostile, Name: hostile}, Cluster: hostile, Action: propagate.ActionUpdate, Disposition: propagate.Now,
-			Because: []Because{{"template", hostile, 1}}}},
-		Findings: []PlanFinding{{Code: "no-policy", Severity: fleet.SeverityError, Message: hostile, File: hostile}},
+		Clusters: []Cluster{{Name: hostile}},
+		Cells: []Cell{{Object: report.Object{Kind: hostile, Name: hostile}, Cluster: hostile, Action: propagate.ActionUpdate, Disposition: propagate.Now,
+			Because: []report.Because{{Code: "template", File: hostile, Line: 1}}}},
+		Findings: []Finding{{Code: "no-policy", Severity: fleet.SeverityError, Message: hostile, File: hostile}},
 	}
 	var b strings.Builder
 	if err := r.Markdown(&b); err != nil {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package report
+package plan
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/look/report"
 	"github.com/fairlead/fairlead/look/status"
 	"github.com/fairlead/fairlead/source"
 )
@@ -49,10 +50,10 @@ func (r *Plan) Markdown(out io.Writer) error {
 	if len(r.Cells) > 0 {
 		var rows []string
 		for g := range r.groups() {
-			rows = append(rows, fmt.Sprintf("| %s | %s | %s | %s | %s |\n", g.what(), codeSpan(g.Object.text()), g.when(), names(g.clusters), reasons(g)))
+			rows = append(rows, fmt.Sprintf("| %s | %s | %s | %s | %s |\n", g.what(), codeSpan(g.Object.Text()), g.when(), names(g.clusters), reasons(g)))
 		}
 		fmt.Fprintf(&b, "\n<details><summary><b>Changes</b>: %s on %s</summary>\n\n| what | object | when | clusters | because |\n|---|---|---|---|---|\n",
-			Count(len(rows), "line"), Count(len(r.Clusters), "cluster"))
+			report.Count(len(rows), "line"), report.Count(len(r.Clusters), "cluster"))
 		some(&b, rows, mostChanges, "| and %d more | | | | |\n")
 		fmt.Fprint(&b, "\n</details>\n")
 	}
@@ -86,7 +87,7 @@ func (r *Plan) headline() string {
 // alert writes a box with the findings of one level. It returns the bytes written.
 func (r *Plan) alert(b *strings.Builder, name string, level fleet.Severity, most int) int {
 	var rows []string
-	for f, more := range Abridge(r.Findings, MostAlike, PlanFinding.kind) {
+	for f, more := range report.Abridge(r.Findings, report.MostAlike, Finding.kind) {
 		if f.Severity != level {
 			continue
 		}
@@ -138,7 +139,7 @@ func names(clusters []string) string {
 	return strings.Join(spans, " ")
 }
 
-func reasons(g planGroup) string {
+func reasons(g group) string {
 	why := g.scaled()
 	for _, b := range g.Because {
 		if b.File == "" {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package report
+package plan
 
 import (
 	"fmt"
 
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/look/history"
+	"github.com/fairlead/fairlead/look/report"
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/source"
 )
@@ -27,12 +28,12 @@ func TrailerFindings(commits []*source.Commit) (found []fleet.Finding) {
 			line := t.Key + ": " + t.Value
 			switch t.Key {
 			case propagate.TrailerAllowDelete:
-				f.Message = fmt.Sprintf("commit %s of %s confirms deletions (%s); after a merge commit, only what that commit's own message says counts", source.Short(c.Hash), nameOf(c.Author), line)
+				f.Message = fmt.Sprintf("commit %s of %s confirms deletions (%s); after a merge commit, only what that commit's own message says counts", source.Short(c.Hash), report.NameOf(c.Author), line)
 			case propagate.TrailerAllowRewrite:
-				f.Message = fmt.Sprintf("commit %s of %s accepts a rewritten branch (%s)", source.Short(c.Hash), nameOf(c.Author), line)
+				f.Message = fmt.Sprintf("commit %s of %s accepts a rewritten branch (%s)", source.Short(c.Hash), report.NameOf(c.Author), line)
 			case history.TrailerBegin:
 				f.Code = FindingBeginHere
-				f.Message = fmt.Sprintf("commit %s of %s moves the beginning of the fold (%s): without a checkpoint, what came before it counts no more", source.Short(c.Hash), nameOf(c.Author), line)
+				f.Message = fmt.Sprintf("commit %s of %s moves the beginning of the fold (%s): without a checkpoint, what came before it counts no more", source.Short(c.Hash), report.NameOf(c.Author), line)
 			default:
 				continue
 			}
