@@ -30,6 +30,7 @@ const (
 	FindingNewCluster       = "new-cluster"
 	FindingClusterLeft      = "cluster-left"
 	FindingBaseMoved        = "base-moved"
+	FindingMergeConflict    = "merge-conflict"
 	FindingOverrideFailed   = "override-failed"
 	FindingOwnersDisagree   = "dependency-policy-conflict"
 	FindingNoEffect         = "no-effect"

@@ -17,7 +17,7 @@ type planFlags struct {
 	lookFlags
 	base, head       string
 	output           string
-	each             bool
+	each, noMerge    bool
 	detailedExitcode bool
 }
 
@@ -26,9 +26,10 @@ func newPlan() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan [--base REV] [--head REV]",
 		Short: "Show what a change does to every cluster before it is merged",
-		Long: `Folds base..head as one step, as a merge would, and prints the effect: one cell
-for each object on each cluster that changes or is held, and findings for the
-reviewer. It reads git alone.
+		Long: `Merges head into base in memory, folds that as one step, and prints the effect: one
+cell for each object on each cluster that changes or is held, and findings for the
+reviewer. It reads git alone. Files are merged whole: one that both sides changed is a
+conflict. If head is a merge already, such as refs/pull/7/merge, it is planned as it is.
 
 With -o markdown it prints the body of a pull request comment. The body stays
 below 60,000 bytes, and text from the repository is escaped: it adds no markup and
@@ -43,6 +44,7 @@ mentions nobody.`,
 	cmd.Flags().StringVar(&f.base, "base", "", "revision to compare with (default: the default branch)")
 	cmd.Flags().StringVar(&f.head, "head", "HEAD", "revision with the change")
 	cmd.Flags().StringVarP(&f.output, "output", "o", output.FormText, strings.Join(planForms, ", "))
+	cmd.Flags().BoolVar(&f.noMerge, "no-merge", false, "plan the change on the commit at which it left the base, even if that has moved on")
 	cmd.Flags().BoolVar(&f.each, "each", false, "fold every commit of the change on its own, as after a rebase")
 	cmd.Flags().BoolVar(&f.detailedExitcode, "detailed-exitcode", false, "exit 2 if something changes on a cluster")
 	return cmd
@@ -65,11 +67,16 @@ func (f *planFlags) plan(cmd *cobra.Command) error {
 	if f.base == "" {
 		f.base = f.ref
 	}
-	r, err := plan.Make(l, plan.Request{Base: f.base, Head: f.head, Each: f.each, Now: time.Now()})
+	for _, rev := range []string{f.base, f.head} {
+		if err := l.Repo.FetchRef(cmd.Context(), rev); err != nil {
+			return err
+		}
+	}
+	r, err := plan.Make(l, plan.Request{Base: f.base, Head: f.head, NoMerge: f.noMerge, Each: f.each, Now: time.Now()})
 	if err != nil {
 		return err
 	}
-	if r.Base == r.Head {
+	if r.Base.Commit == r.Head.Commit {
 		printable.Fprintf(cmd.ErrOrStderr(), "note: base and head are the same commit; name what to compare with, such as --base HEAD~1\n")
 	}
 

@@ -20,17 +20,18 @@ import (
 // Plan is the effect of a change on every cluster; its JSON is a contract. Within a
 // major of FormatVersion fields are only added.
 type Plan struct {
-	APIVersion    string        `json:"apiVersion"`
-	Kind          string        `json:"kind"`
-	FormatVersion string        `json:"formatVersion"`
-	Complete      bool          `json:"complete"`
-	Base          report.Commit `json:"base"`
-	Head          report.Commit `json:"head"`
-	Digest        string        `json:"digest"`
-	Summary       Summary       `json:"summary"`
-	Clusters      []Cluster     `json:"clusters"`
-	Cells         []Cell        `json:"cells"`
-	Findings      []Finding     `json:"findings"`
+	APIVersion    string    `json:"apiVersion"`
+	Kind          string    `json:"kind"`
+	FormatVersion string    `json:"formatVersion"`
+	Complete      bool      `json:"complete"`
+	Base          Revision  `json:"base"`
+	Head          Revision  `json:"head"`
+	Merge         *Merge    `json:"merge,omitempty"`
+	Digest        string    `json:"digest"`
+	Summary       Summary   `json:"summary"`
+	Clusters      []Cluster `json:"clusters"`
+	Cells         []Cell    `json:"cells"`
+	Findings      []Finding `json:"findings"`
 }
 
 // Summary counts what is in a plan.
@@ -96,8 +97,8 @@ func (f Finding) kind() (fleet.Severity, string) { return f.Severity, f.Code }
 // head leads to.
 func New(p *propagate.Plan, base, head string, after *propagate.State) *Plan {
 	r := &Plan{
-		APIVersion: report.APIVersion, Kind: "Plan", FormatVersion: "1.0", Complete: !p.Incomplete,
-		Base: report.Commit{Commit: base}, Head: report.Commit{Commit: head},
+		APIVersion: report.APIVersion, Kind: "Plan", FormatVersion: "1.1", Complete: !p.Incomplete,
+		Base: Revision{Commit: base}, Head: Revision{Commit: head},
 		Clusters: []Cluster{}, Cells: []Cell{}, Findings: []Finding{},
 	}
 	if refusal := after.Refusal; refusal != nil && refusal.Guard == nil && refusal.Commit == head {

@@ -12,14 +12,13 @@ import (
 	"github.com/fairlead/fairlead/look/output"
 	"github.com/fairlead/fairlead/look/report"
 	"github.com/fairlead/fairlead/printable"
-	"github.com/fairlead/fairlead/source"
 )
 
 // Text prints the verdict, the findings, the clusters and the changes; equal changes
 // share a line.
 func (r *Plan) Text(out io.Writer, screen output.Screen) error {
 	var b strings.Builder
-	printable.Fprintf(&b, "plan %s..%s\n\n", source.Short(r.Base.Commit), source.Short(r.Head.Commit))
+	printable.Fprintf(&b, "%s\n\n", r.title())
 	r.verdict(&b, screen)
 	r.check(&b, screen)
 	if err := r.table(&b, screen); err != nil {
