@@ -57,6 +57,7 @@ const (
 	FindingUnlisted         = "not-listed"
 	FindingEncrypted        = "encrypted"
 	FindingNotApplied       = "field-not-applied"
+	FindingOldSpelling      = "old-spelling"
 )
 
 // Finding tells a reviewer something about a commit without refusing it.

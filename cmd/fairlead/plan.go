@@ -3,6 +3,8 @@
 package main
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +21,9 @@ type planFlags struct {
 	output           string
 	each, noMerge    bool
 	detailedExitcode bool
+	out              []string
+	failOn           []string
+	expectDigest     string
 }
 
 func newPlan() *cobra.Command {
@@ -33,30 +38,56 @@ conflict. If head is a merge already, such as refs/pull/7/merge, it is planned a
 
 With -o markdown it prints the body of a pull request comment. The body stays
 below 60,000 bytes, and text from the repository is escaped: it adds no markup and
-mentions nobody.`,
+mentions nobody. --out writes more forms into files, all of the same plan.
+
+Exit codes, the first that applies: 1 if the change cannot be planned or would be
+refused, 4 if it is not the plan of --expect-digest, 3 if a word of --fail-on applies, 2
+with --detailed-exitcode if something changes on a cluster. Whatever it is, the plan is
+printed.`,
 		Example: `  fairlead plan
   fairlead plan --base origin/main -o markdown > comment.md
-  fairlead plan --base origin/main --head my-branch -o json`,
+  fairlead plan --base origin/main --head my-branch -o json
+  fairlead plan --out json=plan.json --out markdown=comment.md --fail-on delete,caution`,
 		Args: mustNotHaveArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.plan(cmd) },
 	}
 	f.bind(cmd.Flags())
 	cmd.Flags().StringVar(&f.base, "base", "", "revision to compare with (default: the default branch)")
 	cmd.Flags().StringVar(&f.head, "head", "HEAD", "revision with the change")
-	cmd.Flags().StringVarP(&f.output, "output", "o", output.FormText, strings.Join(planForms, ", "))
+	cmd.Flags().StringVarP(&f.output, "output", "o", output.FormText, strings.Join(plan.FormNames(), ", "))
 	cmd.Flags().BoolVar(&f.noMerge, "no-merge", false, "plan the change on the commit at which it left the base, even if that has moved on")
 	cmd.Flags().BoolVar(&f.each, "each", false, "fold every commit of the change on its own, as after a rebase")
+	cmd.Flags().StringArrayVar(&f.out, "out", nil, "write the plan into a file as well, `FORM=FILE`, with a form of -o; can be repeated; - is the standard output")
+	cmd.Flags().StringSliceVar(&f.failOn, "fail-on", nil, "exit 3 if the plan has one of these: delete, move, caution, error, or the code of a finding")
+	cmd.Flags().StringVar(&f.expectDigest, "expect-digest", "", "exit 4 if the plan does not have this `digest`, which -o json shows")
 	cmd.Flags().BoolVar(&f.detailedExitcode, "detailed-exitcode", false, "exit 2 if something changes on a cluster")
 	return cmd
 }
 
-// formMarkdown is the body of a comment on a pull request.
-const formMarkdown = "markdown"
+var digest = regexp.MustCompile("^sha256:[0-9a-f]{64}$")
 
-var planForms = []string{output.FormText, output.FormWide, formMarkdown, output.FormJSON, output.FormYAML}
+// check refuses values of flags that no plan can satisfy.
+func (f *planFlags) check() error {
+	if err := checkOutput(f.output, plan.FormNames()...); err != nil {
+		return err
+	}
+	for _, word := range f.failOn {
+		if err := checkOneOf("--fail-on", word, plan.GateWords...); err != nil {
+			return err
+		}
+	}
+	if f.expectDigest != "" && !digest.MatchString(f.expectDigest) {
+		return usagef("--expect-digest %q must be sha256: and 64 hexadecimal digits, as -o json shows it", f.expectDigest)
+	}
+	return nil
+}
 
 func (f *planFlags) plan(cmd *cobra.Command) error {
-	if err := checkOutput(f.output, planForms...); err != nil {
+	if err := f.check(); err != nil {
+		return err
+	}
+	files, err := outFiles(f.out, cmd.Flags().Changed("output"))
+	if err != nil {
 		return err
 	}
 	l, err := f.open(cmd.Context())
@@ -80,23 +111,37 @@ func (f *planFlags) plan(cmd *cobra.Command) error {
 		printable.Fprintf(cmd.ErrOrStderr(), "note: base and head are the same commit; name what to compare with, such as --base HEAD~1\n")
 	}
 
-	switch f.output {
-	case output.FormJSON, output.FormYAML:
-		err = output.Value(cmd.OutOrStdout(), f.output, r)
-	case formMarkdown:
-		err = r.Markdown(cmd.OutOrStdout())
-	default:
-		err = r.Text(cmd.OutOrStdout(), reportScreen(cmd, f.output))
+	if !slices.ContainsFunc(files, outFile.isStdout) {
+		form, _ := plan.FormOf(f.output)
+		if err := form.Write(r, cmd.OutOrStdout(), reportScreen(cmd, f.output)); err != nil {
+			return err
+		}
+	}
+	if err := writeAll(files, r, cmd.OutOrStdout()); err != nil {
+		return err
+	}
+	return f.verdict(cmd, r)
+}
+
+// verdict returns the exit code of a plan that was printed.
+func (f *planFlags) verdict(cmd *cobra.Command, r *plan.Plan) error {
+	if !r.Complete {
+		return &exitError{exitFailed}
+	}
+	if f.expectDigest != "" && r.Digest != f.expectDigest {
+		printable.Fprintf(cmd.ErrOrStderr(), "fairlead: this is not the plan that was expected: its digest is %s, --expect-digest is %s\n", r.Digest, f.expectDigest)
+		return &exitError{exitOtherPlan}
 	}
 
+	reasons := r.Stops(f.failOn)
+	for _, reason := range reasons {
+		printable.Fprintf(cmd.ErrOrStderr(), "fairlead: --fail-on %s\n", reason)
+	}
 	switch {
-	case err != nil:
-		return err
-	case !r.Complete:
-		return &exitError{exitFailed}
+	case len(reasons) > 0:
+		return &exitError{exitStopped}
 	case f.detailedExitcode && r.Changes():
 		return &exitError{exitDifferences}
 	}
-
 	return nil
 }

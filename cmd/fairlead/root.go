@@ -22,6 +22,8 @@ const (
 	exitDone        = 0
 	exitFailed      = 1
 	exitDifferences = 2 // only with --detailed-exitcode
+	exitStopped     = 3 // of plan, by --fail-on
+	exitOtherPlan   = 4 // of plan, by --expect-digest
 	exitTimedOut    = 5 // of wait
 	exitUsage       = 64
 )
