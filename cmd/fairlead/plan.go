@@ -24,6 +24,7 @@ type planFlags struct {
 	out              []string
 	failOn           []string
 	expectDigest     string
+	positions        string
 }
 
 func newPlan() *cobra.Command {
@@ -58,6 +59,7 @@ printed.`,
 	cmd.Flags().BoolVar(&f.noMerge, "no-merge", false, "plan the change on the commit at which it left the base, even if that has moved on")
 	cmd.Flags().BoolVar(&f.each, "each", false, "fold every commit of the change on its own, as after a rebase")
 	cmd.Flags().StringArrayVar(&f.out, "out", nil, "write the plan into a file as well, `FORM=FILE`, with a form of -o; can be repeated; - is the standard output")
+	cmd.Flags().StringVar(&f.positions, "positions", "", "`file or URL` with what 'fairlead status -o json' printed: plan from what clusters run (default: what was released to them)")
 	cmd.Flags().StringSliceVar(&f.failOn, "fail-on", nil, "exit 3 if the plan has one of these: delete, move, caution, error, or the code of a finding")
 	cmd.Flags().StringVar(&f.expectDigest, "expect-digest", "", "exit 4 if the plan does not have this `digest`, which -o json shows")
 	cmd.Flags().BoolVar(&f.detailedExitcode, "detailed-exitcode", false, "exit 2 if something changes on a cluster")
@@ -103,7 +105,11 @@ func (f *planFlags) plan(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	r, err := plan.Make(l, plan.Request{Base: f.base, Head: f.head, NoMerge: f.noMerge, Each: f.each, Now: time.Now()})
+	reported, err := readPositions(cmd.Context(), f.positions)
+	if err != nil {
+		return err
+	}
+	r, err := plan.Make(l, plan.Request{Base: f.base, Head: f.head, NoMerge: f.noMerge, Each: f.each, Reported: reported, Now: time.Now()})
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,7 @@ type Plan struct {
 	Base          Revision  `json:"base"`
 	Head          Revision  `json:"head"`
 	Merge         *Merge    `json:"merge,omitempty"`
+	Positions     Positions `json:"positions"`
 	Digest        string    `json:"digest"`
 	Summary       Summary   `json:"summary"`
 	Clusters      []Cluster `json:"clusters"`
@@ -98,7 +99,7 @@ func (f Finding) kind() (fleet.Severity, string) { return f.Severity, f.Code }
 func New(p *propagate.Plan, base, head string, after *propagate.State) *Plan {
 	r := &Plan{
 		APIVersion: report.APIVersion, Kind: "Plan", FormatVersion: "1.1", Complete: !p.Incomplete,
-		Base: Revision{Commit: base}, Head: Revision{Commit: head},
+		Base: Revision{Commit: base}, Head: Revision{Commit: head}, Positions: Positions{PositionsDerived, base},
 		Clusters: []Cluster{}, Cells: []Cell{}, Findings: []Finding{},
 	}
 	if refusal := after.Refusal; refusal != nil && refusal.Guard == nil && refusal.Commit == head {

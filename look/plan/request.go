@@ -24,7 +24,9 @@ type Request struct {
 	NoMerge bool
 	// Each folds every commit of the change on its own, as after a rebase.
 	Each bool
-	Now  time.Time // it decides which holds have expired
+	// Reported is what clusters say they run; without it, they run what was released.
+	Reported *Reported
+	Now      time.Time // it decides which holds have expired
 }
 
 // Make folds the history of the base, and the change on top of it.
@@ -46,7 +48,7 @@ func Make(states *history.States, q Request) (*Plan, error) {
 		return nil, err
 	}
 
-	l := &landing{states: states, merge: merge, before: &before, after: &before, request: q}
+	l := &landing{states: states, merge: merge, folded: &before, before: &before, after: &before, request: q}
 	l.base.Ref, l.head.Ref = refOf(states.Repo, q.Base, base), refOf(states.Repo, q.Head, head)
 	l.base.Commit, l.head.Commit = merge.Base, head
 	compared, err := l.compare()
@@ -61,6 +63,9 @@ func Make(states *history.States, q Request) (*Plan, error) {
 
 	r := New(compared, merge.Base, head, l.after)
 	r.Base, r.Head, r.Merge = l.base, l.head, l.result()
+	if q.Reported != nil {
+		r.Positions = Positions{PositionsReported, q.Reported.head}
+	}
 	return r, nil
 }
 
@@ -73,12 +78,15 @@ func (q Request) merge(states *history.States, base, head string) (*history.Merg
 
 // landing is a change on its way into a plan.
 type landing struct {
-	states        *history.States
-	request       Request
-	merge         *history.Merge
-	base, head    Revision
-	before, after *propagate.State
-	unplanned     []fleet.Finding // why there is no state after
+	states     *history.States
+	request    Request
+	merge      *history.Merge
+	base, head Revision
+	// folded is the state at the base, before has what clusters run, and after what they
+	// should.
+	folded, before, after *propagate.State
+	unplanned             []fleet.Finding // why there is no state after
+	differ                []fleet.Finding // between folded and before
 }
 
 // compare compares the states before and after.
@@ -92,7 +100,7 @@ func (l *landing) compare() (*propagate.Plan, error) {
 		return &propagate.Plan{Incomplete: true}, nil
 	}
 
-	after, guard, err := preview(*l.before, l.merge)
+	after, guard, err := preview(*l.folded, l.merge)
 	var conflict *history.ConflictError
 	switch {
 	case errors.As(err, &conflict):
@@ -102,6 +110,13 @@ func (l *landing) compare() (*propagate.Plan, error) {
 		return nil, err
 	}
 	l.after = &after
+	if q := l.request; q.Reported != nil {
+		before, differ, err := q.Reported.moved(l.states, *l.folded)
+		if err != nil {
+			return nil, err
+		}
+		l.before, l.differ = &before, differ
+	}
 	return propagate.Compare(l.before, l.after, guard), nil
 }
 
@@ -118,8 +133,8 @@ func (l *landing) findings() ([]fleet.Finding, error) {
 		return nil, err
 	}
 
-	stuck, err := report.BaseFindings(l.states, l.before)
-	found = slices.Concat(found, split, stuck)
+	stuck, err := report.BaseFindings(l.states, l.folded)
+	found = slices.Concat(found, split, stuck, l.differ)
 	if l.merge.Moved != "" {
 		found = append(found, l.moved())
 	}
@@ -133,7 +148,7 @@ func (l *landing) split() ([]fleet.Finding, error) {
 		return nil, nil
 	}
 
-	each, _, err := l.states.PreviewEach(*l.before, l.merge)
+	each, _, err := l.states.PreviewEach(*l.folded, l.merge)
 	var conflict *history.ConflictError
 	switch {
 	case errors.As(err, &conflict):
