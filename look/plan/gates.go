@@ -26,7 +26,7 @@ var codes = []string{
 	fleet.FindingUnusedComponent, fleet.FindingUnlisted, fleet.FindingEncrypted, fleet.FindingNotApplied,
 	fleet.FindingOldSpelling,
 	report.FindingBaseStuck, report.FindingHoldExpired, report.FindingHoldUnexplained,
-	FindingReleasedBeforeHold, FindingConfirmedHere, FindingBeginHere,
+	FindingReleasedBeforeHold, FindingConfirmedHere, FindingBeginHere, FindingPositionDiffers,
 }
 
 // The words of a gate that are no code of a finding.
