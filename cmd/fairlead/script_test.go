@@ -27,7 +27,6 @@ import (
 	"github.com/fairlead/fairlead/examples"
 	"github.com/fairlead/fairlead/look/history"
 	"github.com/fairlead/fairlead/object"
-	"github.com/fairlead/fairlead/testenv/fakeforge"
 	"github.com/fairlead/fairlead/testenv/kube"
 )
 
@@ -62,9 +61,11 @@ func TestMain(m *testing.M) {
 //	commit MESSAGE     commits everything in the current directory
 //	terminal WIDTH CMD...  runs CMD on a terminal that is so wide, and prints what it got; on Linux
 //	damage DIR         writes over the middle of every file below $WORK/DIR
-//	forge KIND         starts a forge and sets $FORGE to its URL and $FAIRLEAD_FORGE_TOKEN
-//	pull N HEAD BASE   has it show a pull request of these revisions of the current directory
-//	comments N         prints the comments on one, and the statuses of its head
+//	forge KIND         starts a forge and sets $FORGE to its URL and $FAIRLEAD_FORGE_TOKEN;
+//	                   the kind real is a Gitea, and git pushes to its repository at $REMOTE
+//	pull N HEAD BASE   opens pull request N of these branches of the current directory
+//	mergepull N        merges one
+//	comments N REV     prints the comments on one, and the statuses of a commit
 //
 // The condition real says that there are real API servers to start.
 func TestScripts(t *testing.T) {
@@ -89,7 +90,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("GIT_COMMITTER_DATE", "2026-01-01T00:00:00Z")
 			env.Values["members"] = map[string]*embedded.Server{}
 			env.Values["away"] = map[string]bool{}
-			env.Values["forge"] = map[string]*fakeforge.Server{}
+			env.Values["forge"] = new(scriptForge)
 			if err := os.MkdirAll(home, 0o755); err != nil {
 				return err
 			}
@@ -108,7 +109,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"members": startScriptMembers, "partition": partition(true), "heal": partition(false),
 			"slow": slow, "refuse": refuse, "hand": hand, "settle": settle, "requests": requests, "runs": runs, "eventually": eventually, "quickstart": copyQuickstart, "code": exitCode, "commit": commit, "damage": damage, "terminal": onTerminal,
-			"forge": startForge, "pull": openPull, "comments": printComments,
+			"forge": startForge, "pull": openPull, "mergepull": mergePull, "comments": printComments,
 		},
 	})
 }
