@@ -24,12 +24,18 @@ type alarm struct {
 	cluster string // of a deletion
 }
 
-// alarms returns those of a plan, deletions first.
+// alarms returns those of a plan, deletions first. A generated object that another one
+// takes the place of is no deletion.
 func alarms(p *plan.Plan) []alarm {
+	replaced := map[string]bool{}
+	for _, c := range p.Changes {
+		replaced[c.ID] = c.ReplacedBy != ""
+	}
+
 	var all []alarm
 	for i := range p.Cells {
 		c := &p.Cells[i]
-		if c.Action == propagate.ActionDelete && (c.Disposition == propagate.Now || c.Disposition == propagate.Released) {
+		if c.Action == propagate.ActionDelete && (c.Disposition == propagate.Now || c.Disposition == propagate.Released) && !replaced[c.Change] {
 			name := c.Object.Text()
 			all = append(all, alarm{keyOf("delete", name, c.Cluster), "deletion", "deletes", name, c.Cluster})
 		}

@@ -128,12 +128,13 @@ func planOf(base, head string, cells ...plan.Cell) *plan.Plan {
 		Base: report.Commit{Commit: base}, Head: report.Commit{Commit: head}, Cells: cells,
 	}
 	for _, c := range cells {
-		p.Clusters = append(p.Clusters, plan.Cluster{Name: c.Cluster})
+		n := plan.CellCounts{Now: 1}
 		if c.Action == propagate.ActionDelete {
-			p.Summary.Cells.Deleted++
-			continue
+			n = plan.CellCounts{Deleted: 1}
 		}
-		p.Summary.Cells.Now++
+		p.Clusters = append(p.Clusters, plan.Cluster{Name: c.Cluster, CellCounts: n})
+		p.Summary.Cells.Now += n.Now
+		p.Summary.Cells.Deleted += n.Deleted
 	}
 	return p
 }

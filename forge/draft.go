@@ -3,6 +3,7 @@
 package forge
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,20 +42,23 @@ func newDraft(p *plan.Plan, pull Pull, scope string, most int) (draft, error) {
 }
 
 // roomForOurs is what the marker, the earlier plans and the record take at most.
-const roomForOurs = 6_000
+const roomForOurs = 5_000
 
 // markdown returns the plan's own Markdown without its marker. It is the one place that
-// asks for it.
-func markdown(p *plan.Plan, _ int) (string, error) {
+// asks for it. A plan that somebody made up may contradict itself in ways that no plan of
+// ours does.
+func markdown(p *plan.Plan, most int) (body string, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("the plan contradicts itself and cannot be shown")
+		}
+	}()
+
 	var b strings.Builder
-	if err := p.Markdown(&b); err != nil {
+	if err := p.Markdown(&b, most); err != nil {
 		return "", err
 	}
-	body := b.String()
-	if rest, ok := strings.CutPrefix(body, markers); ok {
-		_, body, _ = strings.Cut(rest, "\n")
-	}
-	return body, nil
+	return strings.TrimPrefix(b.String(), plan.Marker+"\n"), nil
 }
 
 // verdictOf returns the verdict from the heading of a plan, without its markup.

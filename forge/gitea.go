@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"code.gitea.io/sdk/gitea"
+
+	"github.com/fairlead/fairlead/look/plan"
 )
 
 // giteaForge is a pull request on Gitea or Forgejo.
@@ -38,7 +40,7 @@ func (g *giteaForge) with(ctx context.Context) *gitea.Client {
 	return g.client
 }
 
-func (g *giteaForge) MostBytes() int { return 60_000 }
+func (g *giteaForge) MostBytes() int { return plan.GitHubLimit + roomForOurs }
 
 func (g *giteaForge) Self(ctx context.Context) (Account, error) {
 	user, _, err := g.with(ctx).GetMyUserInfo()

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/google/go-github/v89/github"
+
+	"github.com/fairlead/fairlead/look/plan"
 )
 
 // github is a pull request on GitHub or a GitHub Enterprise Server.
@@ -61,7 +63,7 @@ func (g *gitHub) find(ctx context.Context, branch, head string) (int, error) {
 	return found[0], nil
 }
 
-func (g *gitHub) MostBytes() int { return 60_000 }
+func (g *gitHub) MostBytes() int { return plan.GitHubLimit + roomForOurs }
 
 // Self asks for the user of the token. The token of a workflow and that of an app have
 // none in this API, and the other one names the app's bot.

@@ -11,6 +11,8 @@ import (
 
 	retryable "github.com/hashicorp/go-retryablehttp"
 	gitlab "gitlab.com/gitlab-org/api/client-go/v2"
+
+	"github.com/fairlead/fairlead/look/plan"
 )
 
 // gitLab is a merge request. Its comment is a note and no discussion: a discussion would
@@ -37,7 +39,7 @@ type noHeaders struct{}
 
 func (noHeaders) ApplyAuthHeader(gitlab.AuthSource, *retryable.Request) error { return nil }
 
-func (g *gitLab) MostBytes() int { return 900_000 }
+func (g *gitLab) MostBytes() int { return plan.GitLabLimit + roomForOurs }
 
 func (g *gitLab) Self(ctx context.Context) (Account, error) {
 	user, _, err := g.client.Users.CurrentUser(gitlab.WithContext(ctx))

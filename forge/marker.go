@@ -19,9 +19,6 @@ func alertMarker(scope, key string) string {
 	return "<!-- fairlead:plan:v1:added" + scoped(scope) + " key=" + key + " -->"
 }
 
-// markers is how the first line of the plan's own Markdown begins.
-const markers = "<!-- fairlead:plan:v1"
-
 // scoped is a scope as part of a marker. What could end a comment of HTML, or a line, is
 // escaped; so different scopes have different markers.
 func scoped(scope string) string {

@@ -167,6 +167,20 @@ func TestManyDeletions(t *testing.T) {
 	has(t, h.bodies(t)[3], "adds 1 deletion**", "- deletes `Deployment shop/web` on `c005`\n")
 }
 
+// A generated object that is replaced by one with another hash is no deletion.
+func TestReplacementIsNoAlarm(t *testing.T) {
+	h := newFake(t, fakeforge.GitHub)
+	base := h.move(t)
+	f := h.forge(t)
+	post(t, f, planOf(base, h.push(t)))
+	p := planOf(base, h.push(t), cell("delete", "settings-abc", "eu-1"))
+	p.Changes = []plan.Change{{ID: "c1", ReplacedBy: "settings-def"}}
+	post(t, f, p)
+	if n := len(h.bodies(t)); n != 1 {
+		t.Errorf("there are %d comments", n)
+	}
+}
+
 // What the short comment says of a plan is code, whatever the plan says (A16).
 func TestAlertIsEscaped(t *testing.T) {
 	h := newFake(t, fakeforge.GitHub)

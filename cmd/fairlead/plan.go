@@ -3,6 +3,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +18,8 @@ type planFlags struct {
 	lookFlags
 	base, head       string
 	output           string
-	each             bool
+	each, all        bool
+	show             []string
 	detailedExitcode bool
 }
 
@@ -26,9 +28,9 @@ func newPlan() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan [--base REV] [--head REV]",
 		Short: "Show what a change does to every cluster before it is merged",
-		Long: `Folds base..head as one step, as a merge would, and prints the effect: one cell
-for each object on each cluster that changes or is held, and findings for the
-reviewer. It reads git alone.
+		Long: `Folds base..head as one step, as a merge would, and prints the effect: the images
+that change, findings for the reviewer, the clusters, the holds and what lifted ones
+let out, and each change with what differs and when it arrives. It reads git alone.
 
 With -o markdown it prints the body of a pull request comment. The body stays
 below 60,000 bytes, and text from the repository is escaped: it adds no markup and
@@ -44,17 +46,48 @@ mentions nobody.`,
 	cmd.Flags().StringVar(&f.head, "head", "HEAD", "revision with the change")
 	cmd.Flags().StringVarP(&f.output, "output", "o", output.FormText, strings.Join(planForms, ", "))
 	cmd.Flags().BoolVar(&f.each, "each", false, "fold every commit of the change on its own, as after a rebase")
+	cmd.Flags().BoolVar(&f.all, "all", false, "list what waits as before, too, and every cluster by name")
+	cmd.Flags().StringSliceVar(&f.show, "show", nil, "also show: "+strings.Join(planShows, ", "))
 	cmd.Flags().BoolVar(&f.detailedExitcode, "detailed-exitcode", false, "exit 2 if something changes on a cluster")
 	return cmd
 }
 
-// formMarkdown is the body of a comment on a pull request.
-const formMarkdown = "markdown"
+// formMarkdown is the body of a comment on a pull request, and formHTML a page.
+const (
+	formMarkdown = "markdown"
+	formHTML     = "html"
+)
 
-var planForms = []string{output.FormText, output.FormWide, formMarkdown, output.FormJSON, output.FormYAML}
+var planForms = []string{output.FormText, output.FormWide, formMarkdown, formHTML, output.FormJSON, output.FormYAML}
+
+// What --show adds to a plan: diffs of manifests, changes that are deferred, and fields
+// that follow from other changes.
+const (
+	showDiff     = "diff"
+	showDeferred = "deferred"
+	showNoise    = "noise"
+)
+
+var planShows = []string{showDiff, showDeferred, showNoise}
+
+func checkShows(shows []string) error {
+	for _, show := range shows {
+		if !slices.Contains(planShows, show) {
+			return usagef("--show %s: want %s", show, strings.Join(planShows, ", "))
+		}
+	}
+	return nil
+}
+
+func (f *planFlags) shown() plan.TextOptions {
+	return plan.TextOptions{All: f.all || f.output == output.FormWide, Diffs: slices.Contains(f.show, showDiff), Deferred: f.all || slices.Contains(f.show, showDeferred)}
+}
 
 func (f *planFlags) plan(cmd *cobra.Command) error {
 	if err := checkOutput(f.output, planForms...); err != nil {
+		return err
+	}
+	if err := checkShows(f.show); err != nil {
 		return err
 	}
 	l, err := f.open(cmd.Context())
@@ -65,7 +98,7 @@ func (f *planFlags) plan(cmd *cobra.Command) error {
 	if f.base == "" {
 		f.base = f.ref
 	}
-	r, err := plan.Make(l, plan.Request{Base: f.base, Head: f.head, Each: f.each, Now: time.Now()})
+	r, err := plan.Make(l, plan.Request{Base: f.base, Head: f.head, Each: f.each, Noise: slices.Contains(f.show, showNoise), Now: time.Now()})
 	if err != nil {
 		return err
 	}
@@ -77,9 +110,11 @@ func (f *planFlags) plan(cmd *cobra.Command) error {
 	case output.FormJSON, output.FormYAML:
 		err = output.Value(cmd.OutOrStdout(), f.output, r)
 	case formMarkdown:
-		err = r.Markdown(cmd.OutOrStdout())
+		err = r.Markdown(cmd.OutOrStdout(), plan.GitHubLimit)
+	case formHTML:
+		err = r.HTML(cmd.OutOrStdout())
 	default:
-		err = r.Text(cmd.OutOrStdout(), reportScreen(cmd, f.output))
+		err = r.Text(cmd.OutOrStdout(), reportScreen(cmd, f.output), f.shown())
 	}
 
 	switch {
@@ -87,7 +122,7 @@ func (f *planFlags) plan(cmd *cobra.Command) error {
 		return err
 	case !r.Complete:
 		return &exitError{exitFailed}
-	case f.detailedExitcode && r.Changes():
+	case f.detailedExitcode && r.HasEffect():
 		return &exitError{exitDifferences}
 	}
 

@@ -19,7 +19,9 @@ type Request struct {
 	Head string // the revision with the change
 	// Each folds every commit of the change on its own, as after a rebase.
 	Each bool
-	Now  time.Time // it decides which holds have expired
+	// Noise has the paths listed that tell a reviewer nothing.
+	Noise bool
+	Now   time.Time // it decides which holds have expired
 }
 
 // Make folds the history of the base, and the change on top of it.
@@ -45,6 +47,11 @@ func Make(states *history.States, q Request) (*Plan, error) {
 		return nil, err
 	}
 
+	causes, err := states.History.Causes(&before)
+	if err != nil {
+		return nil, err
+	}
+
 	compared := propagate.Compare(&before, &after, guard)
 	found, err := q.findings(states, from, head, &before, &after)
 	if err != nil {
@@ -58,7 +65,8 @@ func Make(states *history.States, q Request) (*Plan, error) {
 		})
 	}
 
-	return New(compared, from, head, &after), nil
+	r := New(compared, Ends{Base: from, Head: head, Before: &before, After: &after, Causes: causes, Noise: q.Noise})
+	return r, r.releases(states, &before, compared.Cells, q.Now)
 }
 
 // findings are what the fold does not find: it knows no date, no message, and no
