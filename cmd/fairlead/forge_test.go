@@ -119,6 +119,18 @@ func startRealForge(ts *testscript.TestScript) scriptForge {
 	return realForge{s, ann}
 }
 
+// forkRepo gives mallory a fork, at $FORK.
+func forkRepo(ts *testscript.TestScript, _ bool, _ []string) {
+	f, ok := (*forgeOf(ts)).(realForge)
+	if !ok {
+		ts.Fatalf("only a real forge has forks")
+	}
+	mallory, err := f.User("mallory")
+	ts.Check(err)
+	ts.Check(f.Fork(mallory, "ann/fleet"))
+	ts.Setenv("FORK", f.CloneURL(mallory, "mallory/fleet"))
+}
+
 func (f realForge) openPull(ts *testscript.TestScript, n int64, head, base string) {
 	number, err := f.OpenPull(f.ann, "ann/fleet", head, base)
 	ts.Check(err)
