@@ -75,6 +75,7 @@ var homes = map[string]string{
 	"go.etcd.io/bbolt":               "reconcile/checkpoint",
 	"github.com/spf13/cobra":         "cmd",
 	"k8s.io/cli-runtime":             "look/output",
+	"github.com/santhosh-tekuri":     "look/plan/plantest",
 	"github.com/fluxcd/pkg/runtime":  "cmd",
 	"github.com/KimMachineGun":       "cmd",
 	"github.com/evanphx/json-patch":  "propagate/override interpret source",

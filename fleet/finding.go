@@ -30,6 +30,7 @@ const (
 	FindingNewCluster       = "new-cluster"
 	FindingClusterLeft      = "cluster-left"
 	FindingBaseMoved        = "base-moved"
+	FindingMergeConflict    = "merge-conflict"
 	FindingOverrideFailed   = "override-failed"
 	FindingOwnersDisagree   = "dependency-policy-conflict"
 	FindingNoEffect         = "no-effect"
@@ -56,6 +57,7 @@ const (
 	FindingUnlisted         = "not-listed"
 	FindingEncrypted        = "encrypted"
 	FindingNotApplied       = "field-not-applied"
+	FindingOldSpelling      = "old-spelling"
 )
 
 // Finding tells a reviewer something about a commit without refusing it.

@@ -31,7 +31,7 @@ func renameSuspension(s *Source) (findings []*Finding, wrong []Problem) {
 		}
 
 		findings = append(findings, &Finding{
-			Code: "old-spelling", Severity: SeverityNotice, Policy: policy.Ref, Object: policy.ID(), Origin: s.at(old),
+			Code: FindingOldSpelling, Severity: SeverityNotice, Policy: policy.Ref, Object: policy.ID(), Origin: s.at(old),
 			Message: fmt.Sprintf("%s is an old spelling of %s", old, now),
 		})
 

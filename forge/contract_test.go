@@ -125,7 +125,7 @@ func lacks(t *testing.T, body string, parts ...string) {
 func planOf(base, head string, cells ...plan.Cell) *plan.Plan {
 	p := &plan.Plan{
 		APIVersion: report.APIVersion, Kind: "Plan", FormatVersion: "1.0", Complete: true,
-		Base: report.Commit{Commit: base}, Head: report.Commit{Commit: head}, Cells: cells,
+		Base: plan.Revision{Commit: base}, Head: plan.Revision{Commit: head}, Cells: cells,
 	}
 	for _, c := range cells {
 		n := plan.CellCounts{Now: 1}

@@ -89,15 +89,19 @@ func because(what string, err error) error {
 }
 
 // fits refuses a plan of another commit than the one to be merged: its comment would
-// speak of what nobody merges, and its status would be that commit's.
+// speak of what nobody merges, and its status would be that commit's. The plan may be that
+// of a merge which the forge made to test it.
 func fits(p *plan.Plan, pull Pull, head string) error {
 	planned := p.Head.Commit
-	if head == "" && planned == pull.Merge {
-		return nil
-	}
-	if head != "" {
+	switch {
+	case head != "":
 		planned = head
+	case planned == pull.Merge:
+		return nil
+	case p.Merge != nil && p.Merge.Brings != "":
+		planned = p.Merge.Brings
 	}
+
 	if planned == pull.Head {
 		return nil
 	}

@@ -253,6 +253,18 @@ func TestPlanOfTheMerge(t *testing.T) {
 	}
 }
 
+// Gitea and GitLab name no such merge, and the plan says what it brings.
+func TestPlanThatSaysWhatItBrings(t *testing.T) {
+	h := newFake(t, fakeforge.Gitea)
+	p := planOf(h.move(t), mergeSHA)
+	p.Merge = &plan.Merge{Commit: mergeSHA, Brings: h.push(t)}
+	post(t, h.forge(t), p)
+	h.push(t)
+	if _, err := forge.Post(t.Context(), h.forge(t), p, forge.Options{Timeout: forge.Timeout}); err == nil {
+		t.Error("it is posted, although it is of an earlier head")
+	}
+}
+
 func TestChecks(t *testing.T) {
 	h := newFake(t, fakeforge.GitHub)
 	p := planOf(h.move(t), h.push(t), cell("update", "web", "eu-1"), cell("update", "web", "us-1"))

@@ -45,6 +45,18 @@ func (r *Repo) Commit(hash string) (*Commit, error) {
 	return r.fill(c), nil
 }
 
+// Merges returns the parents of a commit but the first: what a merge brings in.
+func (r *Repo) Merges(hash string) (tips []string, err error) {
+	c, err := r.commit(plumbing.NewHash(hash))
+	if err != nil || len(c.parents) == 0 {
+		return nil, err
+	}
+	for _, p := range c.parents[1:] {
+		tips = append(tips, p.String())
+	}
+	return tips, nil
+}
+
 // fill makes the public commit.
 func (r *Repo) fill(c *commit) *Commit {
 	out := &Commit{

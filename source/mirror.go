@@ -204,6 +204,59 @@ func (r *Repo) Fetch(ctx context.Context) error {
 	return r.remote.redacted(r.fetch(ctx))
 }
 
+// FetchRef fetches the ref that a revision names if a mirror does not keep it, such as
+// refs/pull/7/merge, so that Resolve finds it. It does nothing for any other revision,
+// and for a repository that was opened in place.
+func (r *Repo) FetchRef(ctx context.Context, rev string) error {
+	name, _, _ := splitRevision(rev)
+	ref := plumbing.ReferenceName(name)
+	if r.remote == nil || !strings.HasPrefix(name, "refs/") || ref.IsBranch() || ref.IsTag() {
+		return nil
+	}
+	if ref.Validate() != nil || !ref.IsSafe() {
+		return fmt.Errorf("revision %q: %w: it is not a valid ref name", rev, ErrUnknownRevision)
+	}
+
+	ctx, cancel := context.WithTimeout(ctx, maxFetch)
+	defer cancel()
+	return r.remote.redacted(r.fetchRef(ctx, ref))
+}
+
+func (r *Repo) fetchRef(ctx context.Context, name plumbing.ReferenceName) error {
+	s, err := r.remote.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+
+	advertised, err := s.AdvertisedReferencesContext(ctx)
+	if err != nil {
+		return err
+	}
+	at, ok := advertised.References[name.String()]
+	if !ok {
+		return fmt.Errorf("revision %q: %w: the server has no such ref", name, ErrUnknownRevision)
+	}
+
+	have, err := r.mirrored()
+	if err != nil {
+		return err
+	}
+	want := mirrored{refs: map[plumbing.ReferenceName]plumbing.Hash{name: at}}
+	if wants := r.missing(want); len(wants) > 0 {
+		if err := r.download(ctx, s, advertised, wants, have); err != nil {
+			return err
+		}
+	}
+
+	// A loose ref: the next fetch replaces the packed ones.
+	file := filepath.Join(r.common, filepath.FromSlash(name.String()))
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	return replace(file, at.String()+"\n")
+}
+
 // repair clones a mirror again in which an object is missing.
 func (r *Repo) repair(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, maxFetch)

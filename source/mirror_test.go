@@ -220,6 +220,54 @@ func TestMirrorFollowsItsServer(t *testing.T) {
 	}
 }
 
+// A mirror keeps branches and tags; the ref of a pull request comes when it is named.
+func TestMirrorFetchesTheRefOfAPullRequest(t *testing.T) {
+	ctx := context.Background()
+	g := sourcetest.New(t)
+	g.Commit("one", map[string]string{"a": "1"})
+	bare := g.Bare()
+	s := serve(t, bare)
+	dir := filepath.Join(t.TempDir(), "mirror")
+	r, err := source.Clone(ctx, dir, s.address(), s.basic())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	const ref = "refs/pull/7/merge"
+	for _, content := range []string{"2", "3"} {
+		merge := g.Commit("merge", map[string]string{"a": content})
+		g.Git("push", "-q", "-f", bare, "HEAD:"+ref)
+		if err := r.FetchRef(ctx, ref+"~0"); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := r.Resolve(ref); err != nil || got != merge {
+			t.Errorf("it is %s, %v; want %s", got, err, merge)
+		}
+		if err := r.Fetch(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	asked := s.asked.Load()
+	for _, rev := range []string{"", "main", "refs/heads/main", "refs/tags/none", "HEAD~1"} {
+		if err := r.FetchRef(ctx, rev); err != nil || s.asked.Load() != asked {
+			t.Errorf("%q: %v, and the server was asked", rev, err)
+		}
+	}
+	if err := r.FetchRef(ctx, "refs/pull/8/merge"); !errors.Is(err, source.ErrUnknownRevision) {
+		t.Errorf("one that the server does not have: %v", err)
+	}
+	if err := r.FetchRef(ctx, "refs/../../x"); !errors.Is(err, source.ErrUnknownRevision) {
+		t.Errorf("no ref: %v", err)
+	}
+	if _, err := source.Clone(ctx, dir, s.address(), s.basic()); err != nil {
+		t.Errorf("the next start: %v", err)
+	}
+	if opened, err := source.Open(g.Dir); err != nil || opened.FetchRef(ctx, ref) != nil {
+		t.Errorf("opened in place: %v", err)
+	}
+}
+
 func TestT14MirrorHealsWhenAnObjectIsMissing(t *testing.T) {
 	ctx := context.Background()
 	g := sourcetest.New(t)

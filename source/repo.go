@@ -329,6 +329,9 @@ func (r *Repo) DefaultBranch() (string, error) {
 	return head.Target().Short(), nil
 }
 
+// HeadBranch is the branch that HEAD points to; "" if it is detached.
+func (r *Repo) HeadBranch() string { return branchOf(filepath.Join(r.gitDir, "HEAD")) }
+
 // Resolve returns the commit that a revision names: a branch, a tag, a remote
 // branch (origin/x), a full or abbreviated hash, or HEAD, each optionally
 // followed by ~N and ^N.
@@ -428,7 +431,7 @@ func (r *Repo) resolveName(name string) (plumbing.Hash, error) {
 	if name == "HEAD" || strings.HasPrefix(name, "refs/") {
 		ref, ok := r.ref(plumbing.ReferenceName(name))
 		if !ok {
-			return plumbing.ZeroHash, fmt.Errorf("%w: no such ref", ErrUnknownRevision)
+			return plumbing.ZeroHash, fmt.Errorf("%w: no such ref%s", ErrUnknownRevision, howToFetch(name))
 		}
 		return ref.Hash(), nil
 	}
@@ -457,6 +460,15 @@ func (r *Repo) resolveName(name string) (plumbing.Hash, error) {
 	}
 
 	return h, err
+}
+
+// howToFetch is the command that gets a ref of a pull or merge request, which clones
+// leave out.
+func howToFetch(name string) string {
+	if !strings.HasPrefix(name, "refs/pull/") && !strings.HasPrefix(name, "refs/merge-requests/") {
+		return ""
+	}
+	return fmt.Sprintf("; run git fetch origin %s:%s", name, name)
 }
 
 // minAbbreviation is git's: a shorter prefix is not taken for a hash.

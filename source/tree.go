@@ -49,6 +49,9 @@ func newTree(from objects, h plumbing.Hash) *Tree {
 // Hash is equal for two trees with equal content.
 func (t *Tree) Hash() string { return t.hash.String() }
 
+// Empty reports whether there is nothing in it. git stores no such directory.
+func (t *Tree) Empty() bool { return t.hash == emptyTree }
+
 // Err is set if an object of the tree could not be read locally. A reader may
 // have taken that for a mistake in the commit, so nothing may be concluded from
 // what was read.

@@ -31,7 +31,7 @@ func (r *Repo) WorkTree() *WorkTree {
 }
 
 // Branch is the checked-out branch; "" if HEAD is detached.
-func (w *WorkTree) Branch() string { return branchOf(filepath.Join(w.repo.gitDir, "HEAD")) }
+func (w *WorkTree) Branch() string { return w.repo.HeadBranch() }
 
 func branchOf(head string) string {
 	line, _ := oneLine(head)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fairlead/fairlead/look/listing"
+	"github.com/fairlead/fairlead/look/plan"
 	"github.com/fairlead/fairlead/look/report"
 )
 
@@ -104,6 +105,8 @@ func valuesOf(command string, flag *pflag.Flag) candidates {
 		return fromGit(listing.Words.Objects)
 	case "output":
 		return fixed(formsIn(flag.Usage)...)
+	case "fail-on":
+		return fixed(plan.GateWords...)
 	case "log-encoding":
 		return fixed("text", "json", "console")
 	case "feature-gates":

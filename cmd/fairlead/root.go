@@ -22,6 +22,8 @@ const (
 	exitDone        = 0
 	exitFailed      = 1
 	exitDifferences = 2 // only with --detailed-exitcode
+	exitStopped     = 3 // of plan, by --fail-on
+	exitOtherPlan   = 4 // of plan, by --expect-digest
 	exitTimedOut    = 5 // of wait
 	exitUsage       = 64
 )
@@ -108,7 +110,7 @@ with git.`,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	root.AddGroup(&cobra.Group{ID: "look", Title: "Look:"}, &cobra.Group{ID: "edit", Title: "Edit:"}, &cobra.Group{ID: "run", Title: "Run:"})
-	add(root, "look", newGet(), newWhy(), newHistory(), newEvents(), newStatus(), newWait(), newDiff(), newPlan(), newComment(), newValidate(), newRender())
+	add(root, "look", newGet(), newWhy(), newHistory(), newEvents(), newStatus(), newWait(), newDiff(), newPlan(), newComment(), newValidate(), newRender(), newSchema())
 	add(root, "edit", newSuspend(), newResume(), newPromote(), newRollback(), newActivate(), newAdopt(), newTaint(),
 		newCordon("cordon", "Mark a cluster as unschedulable"), newCordon("uncordon", "Mark a cluster as schedulable"))
 	add(root, "run", newRun(), newDemo())

@@ -26,6 +26,8 @@ import (
 	"github.com/fairlead/fairlead/dispatch/push"
 	"github.com/fairlead/fairlead/examples"
 	"github.com/fairlead/fairlead/look/history"
+	"github.com/fairlead/fairlead/look/plan"
+	"github.com/fairlead/fairlead/look/plan/plantest"
 	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/testenv/kube"
 )
@@ -38,9 +40,25 @@ func TestMain(m *testing.M) {
 			if d, err := time.ParseDuration(os.Getenv("MAY_END_IN")); err == nil {
 				mayEndIn = d
 			}
+			plan.Forms = checked(plan.Forms)
 			os.Exit(program(os.Args[1:]))
 		},
 	})
+}
+
+// checked holds every plan that is printed in one of the forms to the schema.
+func checked(forms []plan.Form) (all []plan.Form) {
+	for _, form := range forms {
+		write := form.Write
+		form.Write = func(r *plan.Plan, out io.Writer, view plan.View) error {
+			if err := plantest.Check(r); err != nil {
+				return fmt.Errorf("the plan is not valid: %w", err)
+			}
+			return write(r, out, view)
+		}
+		all = append(all, form)
+	}
+	return all
 }
 
 // The program driven as its user drives it: real git, the real binary, and

@@ -125,18 +125,23 @@ func (h *History) unread(c *source.Commit, on *propagate.State) (in propagate.Co
 // (fold rule 3): on that of the state, whatever was read, or awaited confirmation,
 // since.
 func (h *History) Read(c *source.Commit, on *propagate.State) (propagate.Commit, error) {
+	tree, err := c.Tree(h.path)
+	return h.readTree(c, on, tree, err)
+}
+
+// readTree is Read of a commit with another tree, or of one that has none.
+func (h *History) readTree(c *source.Commit, on *propagate.State, tree *source.Tree, none error) (propagate.Commit, error) {
 	in, err := h.unread(c, on)
 	if err != nil {
 		return in, err
 	}
 
-	tree, err := c.Tree(h.path)
-	if err != nil && !source.IsUnavailable(err) {
-		in.Problems = []fleet.Problem{{Message: err.Error()}}
+	if none != nil && !source.IsUnavailable(none) {
+		in.Problems = []fleet.Problem{{Message: none.Error()}}
 		return in, nil
 	}
-	if err != nil {
-		return in, err
+	if none != nil {
+		return in, none
 	}
 	base, err := h.base(on)
 	if err != nil {

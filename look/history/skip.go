@@ -76,9 +76,14 @@ func (h *History) SkipsEarlier(commits []*source.Commit) (bool, error) {
 
 // input reads a commit, unless it is skipped.
 func (h *History) input(c *source.Commit, on *propagate.State, skipped map[string]string) (propagate.Commit, error) {
+	return h.unlessSkipped(c, on, skipped, func(h *History, on *propagate.State) (propagate.Commit, error) { return h.Read(c, on) })
+}
+
+// unlessSkipped is input with another way of reading the commit.
+func (h *History) unlessSkipped(c *source.Commit, on *propagate.State, skipped map[string]string, read func(*History, *propagate.State) (propagate.Commit, error)) (propagate.Commit, error) {
 	by := skipped[c.Hash]
 	if by == "" {
-		return h.Read(c, on)
+		return read(h, on)
 	}
 
 	in, err := h.unread(c, on)

@@ -20,22 +20,23 @@ import (
 // Plan is the effect of a change on every cluster; its JSON is a contract. Within a
 // major of FormatVersion fields are only added.
 type Plan struct {
-	APIVersion    string        `json:"apiVersion"`
-	Kind          string        `json:"kind"`
-	FormatVersion string        `json:"formatVersion"`
-	Complete      bool          `json:"complete"`
-	Base          report.Commit `json:"base"`
-	Head          report.Commit `json:"head"`
-	Digest        string        `json:"digest"`
-	Summary       Summary       `json:"summary"`
-	Clusters      []Cluster     `json:"clusters"`
-	Images        []Image       `json:"images"`
-	Releases      []Release     `json:"releases"`
-	Suspensions   []Suspension  `json:"suspensions"`
-	Deferred      []Deferral    `json:"deferred"`
-	Changes       []Change      `json:"changes"`
-	Cells         []Cell        `json:"cells"`
-	Findings      []Finding     `json:"findings"`
+	APIVersion    string       `json:"apiVersion"`
+	Kind          string       `json:"kind"`
+	FormatVersion string       `json:"formatVersion"`
+	Complete      bool         `json:"complete"`
+	Base          Revision     `json:"base"`
+	Head          Revision     `json:"head"`
+	Merge         *Merge       `json:"merge,omitempty"`
+	Digest        string       `json:"digest"`
+	Summary       Summary      `json:"summary"`
+	Clusters      []Cluster    `json:"clusters"`
+	Images        []Image      `json:"images"`
+	Releases      []Release    `json:"releases"`
+	Suspensions   []Suspension `json:"suspensions"`
+	Deferred      []Deferral   `json:"deferred"`
+	Changes       []Change     `json:"changes"`
+	Cells         []Cell       `json:"cells"`
+	Findings      []Finding    `json:"findings"`
 }
 
 // Summary counts what is in a plan.
@@ -144,7 +145,7 @@ type Ends struct {
 func New(p *propagate.Plan, of Ends) *Plan {
 	r := &Plan{
 		APIVersion: report.APIVersion, Kind: "Plan", FormatVersion: "1.1", Complete: !p.Incomplete,
-		Base: report.Commit{Commit: of.Base}, Head: report.Commit{Commit: of.Head},
+		Base: Revision{Commit: of.Base}, Head: Revision{Commit: of.Head},
 		Clusters: []Cluster{}, Cells: []Cell{}, Findings: []Finding{}, Releases: []Release{},
 	}
 	r.refused(of)

@@ -12,11 +12,11 @@ import (
 	"github.com/fairlead/fairlead/look/output"
 	"github.com/fairlead/fairlead/look/report"
 	"github.com/fairlead/fairlead/printable"
-	"github.com/fairlead/fairlead/source"
 )
 
-// TextOptions are what a text shows beside the summary.
-type TextOptions struct {
+// View is how a text is printed, and what it shows beside the summary.
+type View struct {
+	output.Screen
 	All      bool // what waits as before, too, and every name
 	Diffs    bool
 	Deferred bool // each change that is deferred
@@ -24,9 +24,10 @@ type TextOptions struct {
 
 // Text prints the verdict, the findings, the clusters, the holds and the changes; what is
 // alike shares a line.
-func (r *Plan) Text(out io.Writer, screen output.Screen, show TextOptions) error {
+func (r *Plan) Text(out io.Writer, show View) error {
+	screen := show.Screen
 	var b strings.Builder
-	printable.Fprintf(&b, "plan %s..%s\n\n", source.Short(r.Base.Commit), source.Short(r.Head.Commit))
+	printable.Fprintf(&b, "%s\n\n", r.title())
 	r.verdict(&b, screen)
 	r.check(&b, screen)
 	if err := r.table(&b, screen); err != nil {
@@ -34,7 +35,7 @@ func (r *Plan) Text(out io.Writer, screen output.Screen, show TextOptions) error
 	}
 	r.holdLines(&b, screen)
 	r.deferredLines(&b)
-	if err := r.changeLines(&b, screen, show); err != nil {
+	if err := r.changeLines(&b, show); err != nil {
 		return err
 	}
 

@@ -93,6 +93,11 @@ func BaseFindings(states *history.States, base *propagate.State) ([]fleet.Findin
 	if r == nil || err != nil {
 		return nil, err
 	}
-	return []fleet.Finding{{Code: FindingBaseStuck, Severity: fleet.SeverityCaution,
-		Message: "the base is not in effect, so its changes are part of this plan: " + r.Text()}}, nil
+	f := fleet.Finding{Code: FindingBaseStuck, Severity: fleet.SeverityCaution,
+		Message: "the base is not in effect, so its changes are part of this plan: " + r.Text()}
+	if r.Trailer != "" {
+		// Not the finding's own trailer: that would confirm this change.
+		f.Message += "; " + r.Trailer + " in a later commit's message confirms it"
+	}
+	return []fleet.Finding{f}, nil
 }
