@@ -2,7 +2,7 @@
 
 GO ?= go
 
-.PHONY: build demo test kube bench fuzz soak race histories lint generate
+.PHONY: build demo test kube forge bench fuzz soak race histories lint generate
 
 build: ## the program, in bin/
 	$(GO) build -o bin/fairlead ./cmd/fairlead
@@ -13,7 +13,10 @@ demo: build ## the main job on three clusters inside one process
 kube: ## real API server binaries for the tests, built once
 	hack/kube/build.sh
 
-test: kube ## every test, on embedded and on real API servers
+forge: ## a real Gitea for the tests, built once
+	hack/forge/build.sh
+
+test: kube forge ## every test, on embedded and on real API servers, and on a real forge
 	$(GO) vet ./...
 	FAIRLEAD_REAL=1 $(GO) test -timeout 20m ./...
 

@@ -59,8 +59,9 @@ var imports = []struct{ pkg, ours string }{
 	{"reconcile", "api object ordered interpret fleet propagate source dispatch look/history eventlog reconcile printable"},
 
 	// Doors.
+	{"forge", "fleet propagate source look/report look/plan printable"},
 	{"examples", "examples"},
-	{"cmd", "api object ordered schedule interpret fleet render propagate source dispatch look change eventlog reconcile testenv examples cmd printable"},
+	{"cmd", "api object ordered schedule interpret fleet render propagate source dispatch look change eventlog reconcile testenv examples forge cmd printable"},
 }
 
 // homes are where each big library may be imported: one package owns it, and
@@ -79,6 +80,10 @@ var homes = map[string]string{
 	"github.com/KimMachineGun":       "cmd",
 	"github.com/evanphx/json-patch":  "propagate/override interpret source",
 	"go.yaml.in/yaml/v3":             "change/yamledit render",
+	"github.com/google/go-github":    "forge",
+	"gitlab.com/gitlab-org/api":      "forge",
+	"code.gitea.io/sdk":              "forge",
+	"github.com/hashicorp":           "forge",
 }
 
 // pure packages take values and return values.

@@ -79,6 +79,14 @@ func checked(forms []plan.Form) (all []plan.Form) {
 //	commit MESSAGE     commits everything in the current directory
 //	terminal WIDTH CMD...  runs CMD on a terminal that is so wide, and prints what it got; on Linux
 //	damage DIR         writes over the middle of every file below $WORK/DIR
+//	forge KIND         starts a forge and sets $FORGE to its URL and $FAIRLEAD_FORGE_TOKEN;
+//	                   the kind real is a Gitea, and git pushes to its repository at $REMOTE
+//	pull N HEAD BASE   opens pull request N of these branches of the current directory
+//	mergepull N        merges one
+//	fork               gives mallory a fork of a real forge's repository, at $FORK
+//	workflow FILE NAME=VALUE...  runs the job of a file below examples/ci as a runner would
+//	pipeline FILE      runs the script of a GitLab template there
+//	comments N REV     prints the comments on one, and the statuses of a commit
 //
 // The condition real says that there are real API servers to start.
 func TestScripts(t *testing.T) {
@@ -91,6 +99,11 @@ func TestScripts(t *testing.T) {
 			env.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
 			env.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(home, "gitconfig"))
 			env.Setenv("NO_COLOR", "1")
+			ci, err := filepath.Abs("../../examples/ci")
+			if err != nil {
+				return err
+			}
+			env.Setenv("EXAMPLES", ci)
 			if realServers() {
 				binaries, err := kube.Binaries()
 				if err != nil {
@@ -103,6 +116,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("GIT_COMMITTER_DATE", "2026-01-01T00:00:00Z")
 			env.Values["members"] = map[string]*embedded.Server{}
 			env.Values["away"] = map[string]bool{}
+			env.Values["forge"] = new(scriptForge)
 			if err := os.MkdirAll(home, 0o755); err != nil {
 				return err
 			}
@@ -121,6 +135,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"members": startScriptMembers, "partition": partition(true), "heal": partition(false),
 			"slow": slow, "refuse": refuse, "hand": hand, "settle": settle, "requests": requests, "runs": runs, "eventually": eventually, "quickstart": copyQuickstart, "code": exitCode, "commit": commit, "damage": damage, "terminal": onTerminal,
+			"forge": startForge, "pull": openPull, "mergepull": mergePull, "fork": forkRepo, "workflow": runWorkflow, "pipeline": runPipeline, "comments": printComments,
 		},
 	})
 }
