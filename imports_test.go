@@ -49,7 +49,7 @@ var imports = []struct{ pkg, ours string }{
 	{"look/output", "object look/output printable"},
 	{"look/listing", "api object fleet propagate source dispatch/member dispatch/push look/output look/report look/status look/listing printable"},
 	{"look/report", "api object ordered schedule fleet propagate source eventlog look/history look/output look/status look/report printable"},
-	{"look/plan", "api object ordered fleet propagate source look/history look/output look/status look/report look/plan printable"},
+	{"look/plan", "api object ordered fleet propagate source dispatch/member dispatch/push look/history look/output look/status look/report look/plan printable"},
 	{"change/yamledit", "api change/yamledit"},
 	{"change", "api object ordered fleet propagate source look/history look/report look/plan change printable"},
 

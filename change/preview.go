@@ -113,7 +113,7 @@ func (s *Session) Preview(e Edit, now time.Time) (*Preview, error) {
 	compared := propagate.Compare(&s.state, &after, guard)
 	compared.Findings = append(compared.Findings, report.HoldFindings(&s.state, &after, now)...)
 	e.adopts.judge(s, compared, &after)
-	p.Plan = plan.New(compared, s.base.Hash, in.Hash, &after)
+	p.Plan = plan.New(compared, plan.Ends{Base: s.base.Hash, Head: in.Hash, Before: &s.state, After: &after})
 	if guard != nil {
 		s.note("it awaits confirmation until a commit message carries the trailer %s", guard.Trailer())
 	}

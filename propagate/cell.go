@@ -63,7 +63,7 @@ func (p *planner) removed(before, after *Binding, was *Work) {
 	}
 
 	c := Cell{Object: before.ID, APIVersion: was.Released.APIVersion, Cluster: was.Cluster, Policy: before.Active.Policy.Ref,
-		Action: ActionDelete, Disposition: Now, before: was.Released.Digest}
+		Action: ActionDelete, Disposition: Now, Runs: was.Released}
 
 	removal := p.head.Removal(was.Cluster, before.ID)
 	c.Because = append(c.Because, p.why.removed(before, after, was.Cluster))
@@ -128,10 +128,7 @@ func (p *planner) stays(before, after *Binding, was, is *Work) {
 	}
 
 	c := Cell{Object: after.ID, APIVersion: is.Want.APIVersion, Cluster: is.Cluster, Policy: after.Active.Policy.Ref,
-		Action: p.action(runs, is.Want), Disposition: Now, after: is.Want.Digest}
-	if runs != nil {
-		c.before = runs.Digest
-	}
+		Action: p.action(runs, is.Want), Disposition: Now, Runs: runs, Wants: is.Want, Already: waitsAsBefore(was, is)}
 
 	switch {
 	case is.Blocked != "":
@@ -178,6 +175,12 @@ func (p *planner) stays(before, after *Binding, was, is *Work) {
 	c.Replicas = replicaChange(after, runs, is.Released, is.Want)
 	c.DependsOn = after.dependsOn()
 	p.cells = append(p.cells, c)
+}
+
+// waitsAsBefore reports whether a work was kept back before, with the same to send.
+func waitsAsBefore(was, is *Work) bool {
+	return was != nil && was.Held == is.Held && was.Blocked == is.Blocked && (is.Held || is.Blocked != "") &&
+		was.Want.digest() == is.Want.digest() && was.Released.digest() == is.Released.digest()
 }
 
 // remarked reports whether the file of a work is published again for nothing but the
@@ -279,7 +282,7 @@ func (p *planner) returned() {
 				continue
 			}
 
-			c := Cell{Object: tombstone.ID, APIVersion: tombstone.APIVersion, Cluster: was.Cluster, Action: ActionDelete, Disposition: Now, before: was.Released.Digest,
+			c := Cell{Object: tombstone.ID, APIVersion: tombstone.APIVersion, Cluster: was.Cluster, Action: ActionDelete, Disposition: Now, Runs: was.Released,
 				Because: []Because{{"cluster", p.head.snapshot().Clusters.At(was.Cluster).Origin}}}
 			if now.Preserve {
 				c.Action = ActionPreserve

@@ -68,10 +68,13 @@ type Cell struct {
 	// or excluded a cluster: the plan holds as long as that does (fold rule 22).
 	DependsOn string
 
-	// Change names the group of cells with an equal change, "c1" and so on.
-	Change string
+	// Runs is what the cluster has by the fold, and Wants what it would have; nil is
+	// nothing.
+	Runs, Wants *Content
 
-	before, after object.Digest
+	// Already says that the work was held before, or blocked, and that this change
+	// adds nothing to what waits.
+	Already bool
 }
 
 // ReplicaChange is what a cluster runs before and after, and the share it
@@ -107,7 +110,6 @@ func Compare(base, head *State, guard *Guard) (plan *Plan) {
 		return cmp.Or(cmp.Compare(a.Object.Key(), b.Object.Key()), cmp.Compare(a.Cluster, b.Cluster))
 	})
 
-	p.group()
 	p.fleet(guard)
 	sortFindings(p.findings)
 	return &Plan{Cells: p.cells, Findings: p.findings}
@@ -128,13 +130,18 @@ func newPlanner(base, head *State) *planner {
 }
 
 // unchangedHolds lists what was held before and still is, though nothing about
-// it changes here: a reviewer sees every hold.
+// it changes here: a reviewer sees how much is held.
 func (p *planner) unchangedHolds() {
 	for key, b := range p.head.Bindings.All() {
-		if p.base.Bindings.At(key) == b {
+		if b.waits() && p.base.Bindings.At(key) == b {
 			p.binding(b, b)
 		}
 	}
+}
+
+// waits reports whether something is kept from a cluster.
+func (b *Binding) waits() bool {
+	return slices.ContainsFunc(b.Works, func(w Work) bool { return w.Held || w.Blocked != "" })
 }
 
 // bindingFindings are about a binding as a whole.
@@ -166,30 +173,6 @@ func (p *planner) bindingFindings(before, after *Binding) {
 	case runs > wants:
 		p.find(after, "", fleet.Finding{Code: fleet.FindingReplicaExcess, Severity: fleet.SeverityNotice, Origin: p.why.policy(after).At("spec.suspension"),
 			Message: fmt.Sprintf("%s wants %d replicas and runs %d while it is held", after.ID, wants, runs)})
-	}
-}
-
-// group numbers the distinct changes: equal ones on many clusters share one.
-func (p *planner) group() {
-	type change struct {
-		object        object.ID
-		action        Action
-		disposition   Disposition
-		before, after object.Digest
-	}
-
-	ids := map[change]string{}
-	for i := range p.cells {
-		c := &p.cells[i]
-		if c.Action == ActionNone {
-			continue
-		}
-
-		key := change{c.Object, c.Action, c.Disposition, c.before, c.after}
-		if ids[key] == "" {
-			ids[key] = fmt.Sprintf("c%d", len(ids)+1)
-		}
-		c.Change = ids[key]
 	}
 }
 

@@ -58,12 +58,12 @@ func (p *planner) defers(b, would *Binding, policy *fleet.Policy, cluster string
 	was, is := b.Work(cluster), would.Work(cluster)
 	var runs, wants *Content
 	if was != nil {
-		runs, c.before = was.Want, was.Want.Digest
+		runs = was.Want
 	}
 
 	switch {
 	case is != nil:
-		wants, c.after = is.Want, is.Want.Digest
+		wants = is.Want
 		c.Action = p.action(runs, wants)
 	case would.inForce().Keeps():
 		c.Action = ActionPreserve
@@ -75,6 +75,7 @@ func (p *planner) defers(b, would *Binding, policy *fleet.Policy, cluster string
 		return
 	}
 
+	c.Runs, c.Wants, c.Already = runs, wants, p.base != p.head && p.base.Bindings.At(b.Key()) == b
 	c.Replicas = replicaChange(would, runs, runs, wants)
 	p.cells = append(p.cells, c)
 }

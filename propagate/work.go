@@ -177,6 +177,14 @@ func (d *decision) newContent(obj map[string]any, s share, rules []*fleet.Rule, 
 	}
 }
 
+// digest is that of the content; zero for nil.
+func (c *Content) digest() object.Digest {
+	if c == nil {
+		return object.Digest{}
+	}
+	return c.Digest
+}
+
 // requiring is c with what it requires now.
 func (c *Content) requiring(ids []object.ID) *Content {
 	if slices.Equal(c.Requires, ids) {
@@ -219,6 +227,15 @@ func (c *Content) object() map[string]any {
 		object = next
 	}
 	return cleaned(sent(c.Template, c.share(), c.Rules, object))
+}
+
+// Object is the content as it is applied, without the marks that tell it is ours. It is
+// nil where the content is not at hand: see Template. The caller must not write to it.
+func (c *Content) Object() map[string]any {
+	if c == nil || c.Template == nil {
+		return nil
+	}
+	return c.object()
 }
 
 // cleaned is an object without the keys that stay out of the members.

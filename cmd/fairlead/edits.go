@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead/fairlead/change"
+	"github.com/fairlead/fairlead/look/plan"
 	"github.com/fairlead/fairlead/look/report"
 	"github.com/fairlead/fairlead/printable"
 )
@@ -99,7 +100,7 @@ func (f *editFlags) finish(cmd *cobra.Command, s *change.Session, e change.Edit)
 	}
 
 	warn(stderr, s.State())
-	if err := p.Plan.Text(out, screenOf(cmd)); err != nil {
+	if err := p.Plan.Text(out, screenOf(cmd), plan.TextOptions{}); err != nil {
 		return err
 	}
 

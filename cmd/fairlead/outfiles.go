@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/fairlead/fairlead/look/output"
 	"github.com/fairlead/fairlead/look/plan"
 	"github.com/fairlead/fairlead/printable"
 )
@@ -50,10 +49,10 @@ func outFiles(values []string, wanted bool) (files []outFile, err error) {
 
 // writeAll writes a plan into every file, as a pipe would get it. Nothing is written
 // before all of it is there.
-func writeAll(files []outFile, r *plan.Plan, stdout io.Writer) error {
+func writeAll(files []outFile, r *plan.Plan, show plan.Show, stdout io.Writer) error {
 	texts := make([]bytes.Buffer, len(files))
 	for i, f := range files {
-		if err := f.form.Write(r, printable.NewWriter(&texts[i]), output.Screen{}); err != nil {
+		if err := f.form.Write(r, printable.NewWriter(&texts[i]), show); err != nil {
 			return err
 		}
 	}

@@ -20,6 +20,8 @@ type planFlags struct {
 	base, head       string
 	output           string
 	each, noMerge    bool
+	all              bool
+	show             []string
 	detailedExitcode bool
 	out              []string
 	failOn           []string
@@ -32,10 +34,11 @@ func newPlan() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan [--base REV] [--head REV]",
 		Short: "Show what a change does to every cluster before it is merged",
-		Long: `Merges head into base in memory, folds that as one step, and prints the effect: one
-cell for each object on each cluster that changes or is held, and findings for the
-reviewer. It reads git alone. Files are merged whole: one that both sides changed is a
-conflict. If head is a merge already, such as refs/pull/7/merge, it is planned as it is.
+		Long: `Merges head into base in memory, folds that as one step, and prints the effect: the
+images that change, findings for the reviewer, the clusters, the holds and what lifted
+ones let out, and each change with what differs and when it arrives. It reads git alone.
+Files are merged whole: one that both sides changed is a conflict. If head is a merge
+already, such as refs/pull/7/merge, it is planned as it is.
 
 With -o markdown it prints the body of a pull request comment. The body stays
 below 60,000 bytes, and text from the repository is escaped: it adds no markup and
@@ -62,6 +65,8 @@ printed.`,
 	cmd.Flags().StringVar(&f.positions, "positions", "", "`file or URL` with what 'fairlead status -o json' printed: plan from what clusters run (default: what was released to them)")
 	cmd.Flags().StringSliceVar(&f.failOn, "fail-on", nil, "exit 3 if the plan has one of these: delete, move, caution, error, or the code of a finding")
 	cmd.Flags().StringVar(&f.expectDigest, "expect-digest", "", "exit 4 if the plan does not have this `digest`, which -o json shows")
+	cmd.Flags().BoolVar(&f.all, "all", false, "list what waits as before, too, and every cluster by name")
+	cmd.Flags().StringSliceVar(&f.show, "show", nil, "also show: "+strings.Join(planShows, ", "))
 	cmd.Flags().BoolVar(&f.detailedExitcode, "detailed-exitcode", false, "exit 2 if something changes on a cluster")
 	return cmd
 }
@@ -73,6 +78,9 @@ func (f *planFlags) check() error {
 	if err := checkOutput(f.output, plan.FormNames()...); err != nil {
 		return err
 	}
+	if err := checkShows(f.show); err != nil {
+		return err
+	}
 	for _, word := range f.failOn {
 		if err := checkOneOf("--fail-on", word, plan.GateWords...); err != nil {
 			return err
@@ -82,6 +90,30 @@ func (f *planFlags) check() error {
 		return usagef("--expect-digest %q must be sha256: and 64 hexadecimal digits, as -o json shows it", f.expectDigest)
 	}
 	return nil
+}
+
+// What --show adds to a plan: diffs of manifests, changes that are deferred, and fields
+// that follow from other changes.
+const (
+	showDiff     = "diff"
+	showDeferred = "deferred"
+	showNoise    = "noise"
+)
+
+var planShows = []string{showDiff, showDeferred, showNoise}
+
+func checkShows(shows []string) error {
+	for _, show := range shows {
+		if !slices.Contains(planShows, show) {
+			return usagef("--show %s: want %s", show, strings.Join(planShows, ", "))
+		}
+	}
+	return nil
+}
+
+// shown is what a form shows, on a screen if it has one.
+func (f *planFlags) shown(screen output.Screen) plan.Show {
+	return plan.Show{Screen: screen, TextOptions: plan.TextOptions{All: f.all, Diffs: slices.Contains(f.show, showDiff), Deferred: f.all || slices.Contains(f.show, showDeferred)}}
 }
 
 func (f *planFlags) plan(cmd *cobra.Command) error {
@@ -109,7 +141,7 @@ func (f *planFlags) plan(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	r, err := plan.Make(l, plan.Request{Base: f.base, Head: f.head, NoMerge: f.noMerge, Each: f.each, Reported: reported, Now: time.Now()})
+	r, err := plan.Make(l, plan.Request{Base: f.base, Head: f.head, NoMerge: f.noMerge, Each: f.each, Reported: reported, Noise: slices.Contains(f.show, showNoise), Now: time.Now()})
 	if err != nil {
 		return err
 	}
@@ -119,11 +151,11 @@ func (f *planFlags) plan(cmd *cobra.Command) error {
 
 	if !slices.ContainsFunc(files, outFile.isStdout) {
 		form, _ := plan.FormOf(f.output)
-		if err := form.Write(r, cmd.OutOrStdout(), reportScreen(cmd, f.output)); err != nil {
+		if err := form.Write(r, cmd.OutOrStdout(), f.shown(reportScreen(cmd, f.output))); err != nil {
 			return err
 		}
 	}
-	if err := writeAll(files, r, cmd.OutOrStdout()); err != nil {
+	if err := writeAll(files, r, f.shown(output.Screen{}), cmd.OutOrStdout()); err != nil {
 		return err
 	}
 	return f.verdict(cmd, r)
@@ -146,7 +178,7 @@ func (f *planFlags) verdict(cmd *cobra.Command, r *plan.Plan) error {
 	switch {
 	case len(reasons) > 0:
 		return &exitError{exitStopped}
-	case f.detailedExitcode && r.Changes():
+	case f.detailedExitcode && r.HasEffect():
 		return &exitError{exitDifferences}
 	}
 	return nil

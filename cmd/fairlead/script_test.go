@@ -26,7 +26,6 @@ import (
 	"github.com/fairlead/fairlead/dispatch/push"
 	"github.com/fairlead/fairlead/examples"
 	"github.com/fairlead/fairlead/look/history"
-	"github.com/fairlead/fairlead/look/output"
 	"github.com/fairlead/fairlead/look/plan"
 	"github.com/fairlead/fairlead/look/plan/plantest"
 	"github.com/fairlead/fairlead/object"
@@ -51,11 +50,11 @@ func TestMain(m *testing.M) {
 func checked(forms []plan.Form) (all []plan.Form) {
 	for _, form := range forms {
 		write := form.Write
-		form.Write = func(r *plan.Plan, out io.Writer, screen output.Screen) error {
+		form.Write = func(r *plan.Plan, out io.Writer, show plan.Show) error {
 			if err := plantest.Check(r); err != nil {
 				return fmt.Errorf("the plan is not valid: %w", err)
 			}
-			return write(r, out, screen)
+			return write(r, out, show)
 		}
 		all = append(all, form)
 	}

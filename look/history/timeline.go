@@ -43,6 +43,10 @@ type ObjectTimeline struct {
 	Held    map[string]string
 }
 
+func newObjectTimeline() *ObjectTimeline {
+	return &ObjectTimeline{Waiting: map[string][]string{}, Held: map[string]string{}}
+}
+
 // Entry is what one commit did to an object.
 type Entry struct {
 	Commit   *source.Commit
@@ -104,7 +108,7 @@ func (t *Timeline) happened(before, after *propagate.State) []propagate.Change {
 
 func (t *Timeline) object(id object.ID) *ObjectTimeline {
 	if t.Objects[id] == nil {
-		t.Objects[id] = &ObjectTimeline{Waiting: map[string][]string{}, Held: map[string]string{}}
+		t.Objects[id] = newObjectTimeline()
 	}
 	return t.Objects[id]
 }

@@ -15,21 +15,30 @@ import (
 	"github.com/fairlead/fairlead/source"
 )
 
-// Forges reject a comment that is too long; GitHub's limit is 65,536 characters.
-// Each part has its own budget of bytes, so that many findings do not push out the
-// clusters.
+// Limits of the comments of forges, in bytes. GitHub refuses more than 65,536 characters,
+// and Gitea has the same; GitLab takes 1,000,000.
+const (
+	GitHubLimit = 60_000
+	GitLabLimit = 900_000
+)
+
+// Marker is the first line of a comment, by which a tool finds it again.
+const Marker = "<!-- fairlead:plan:v1 -->"
+
+// Each part that is never cut has its own budget of bytes, so that many findings do not
+// push out the clusters.
 const (
 	mostFindings = 16_000
 	mostClusters = 16_000
-	mostChanges  = 26_000
 )
 
-// Markdown prints the plan as a comment on a pull request: the verdict, the findings,
-// the clusters, and the changes, collapsed. The first line lets a tool find the
-// comment again.
-func (r *Plan) Markdown(out io.Writer) error {
+// Markdown prints the plan as a comment on a pull request of no more than limit bytes,
+// which must be [GitHubLimit] or more: the verdict, the findings, the clusters, then
+// images, holds and changes. Where it would be longer, whole sections say less: no diffs,
+// no paths, no names.
+func (r *Plan) Markdown(out io.Writer, limit int) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "<!-- fairlead:plan:v1 -->\n### Fleet plan: %s\n", r.headline())
+	fmt.Fprintf(&b, "%s\n### Fleet plan: %s\n", Marker, r.headline())
 	left := mostFindings
 	for _, box := range []struct {
 		level fleet.Severity
@@ -37,29 +46,45 @@ func (r *Plan) Markdown(out io.Writer) error {
 	}{{fleet.SeverityError, "CAUTION"}, {fleet.SeverityCaution, "WARNING"}, {fleet.SeverityNotice, "NOTE"}} {
 		left -= r.alert(&b, box.alert, box.level, left)
 	}
+	r.clusterTable(&b)
 
-	if len(r.Clusters) > 0 {
-		fmt.Fprint(&b, "\n| cluster | now | released | held | deferred | blocked | deleted | left running |\n|---|--:|--:|--:|--:|--:|--:|--:|\n")
-		var rows []string
-		for _, c := range r.Clusters {
-			rows = append(rows, fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s | %s |\n", codeSpan(c.Name), blank(c.Now), blank(c.Released),
-				blank(c.Held), blank(c.Deferred), blank(c.Blocked), blank(c.Deleted), blank(c.Preserved)))
-		}
-		some(&b, rows, mostClusters, "| and %d more | | | | | | | |\n")
+	foot := fmt.Sprintf("\n<sub>`fairlead plan --base %s --head %s`</sub>\n", source.Short(r.Base.Commit), source.Short(r.Head.Commit))
+	for _, text := range fitted(r.sections(), limit-b.Len()-len(foot)) {
+		b.WriteString(text)
 	}
-	if len(r.Cells) > 0 {
-		var rows []string
-		for g := range r.groups() {
-			rows = append(rows, fmt.Sprintf("| %s | %s | %s | %s | %s |\n", g.what(), codeSpan(g.Object.Text()), g.when(), names(g.clusters), reasons(g)))
-		}
-		fmt.Fprintf(&b, "\n<details><summary><b>Changes</b>: %s on %s</summary>\n\n| what | object | when | clusters | because |\n|---|---|---|---|---|\n",
-			report.Count(len(rows), "line"), report.Count(len(r.Clusters), "cluster"))
-		some(&b, rows, mostChanges, "| and %d more | | | | |\n")
-		fmt.Fprint(&b, "\n</details>\n")
-	}
-	fmt.Fprintf(&b, "\n<sub>`fairlead plan --base %s --head %s`</sub>\n", source.Short(r.Base.Commit), source.Short(r.Head.Commit))
+	b.WriteString(foot)
+
 	_, err := io.WriteString(out, b.String())
 	return err
+}
+
+// clusterTable has a row for each cluster on which something happens or newly waits.
+func (r *Plan) clusterTable(b *strings.Builder) {
+	var rows []string
+	quiet := 0
+	for _, c := range r.Clusters {
+		if c.quiet() {
+			quiet++
+			continue
+		}
+		waits := c.Newly()
+		rows = append(rows, fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", codeSpan(c.Name), blank(c.Wave), blank(c.Now), blank(c.Released),
+			blank(waits.Held), blank(waits.Deferred), blank(waits.Blocked), bold(c.Gone()), blank(c.Preserved)))
+	}
+	if len(rows) > 0 {
+		fmt.Fprint(b, "\n| cluster | wave | now | released | held | deferred | blocked | deleted | left running |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+		some(b, rows, mostClusters, "| and %d more | | | | | | | | |\n")
+	}
+	if quiet > 0 {
+		fmt.Fprintf(b, "\nNothing happens on %s more, and what is held there stays held.\n", report.Count(quiet, "cluster"))
+	}
+}
+
+func bold(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("**%d**", n)
 }
 
 // headline returns the verdict in one line.
@@ -73,10 +98,10 @@ func (r *Plan) headline() string {
 	switch {
 	case !r.Complete:
 		return "it cannot be planned, the fleet would stay as it is"
-	case !r.Changes() && all == "":
+	case !r.HasEffect() && all == "":
 		return "nothing changes on any cluster"
-	case !r.Changes():
-		return "nothing changes on any cluster; " + all
+	case !r.HasEffect():
+		return "nothing changes on any cluster now; " + all
 	case r.awaitsConfirmation():
 		return "held until the deletion is confirmed, then " + all
 	}
@@ -87,7 +112,7 @@ func (r *Plan) headline() string {
 // alert writes a box with the findings of one level. It returns the bytes written.
 func (r *Plan) alert(b *strings.Builder, name string, level fleet.Severity, most int) int {
 	var rows []string
-	for f, more := range report.Abridge(r.Findings, report.MostAlike, Finding.kind) {
+	for f, more := range report.Abridge(r.untold(), report.MostAlike, Finding.kind) {
 		if f.Severity != level {
 			continue
 		}
@@ -137,19 +162,6 @@ func names(clusters []string) string {
 		spans = append(spans, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(spans, " ")
-}
-
-func reasons(g group) string {
-	why := g.scaled()
-	for _, b := range g.Because {
-		if b.File == "" {
-			why = append(why, b.Code)
-			continue
-		}
-		why = append(why, b.Code+" "+codeSpan(fmt.Sprintf("%s:%d", b.File, b.Line)))
-	}
-
-	return strings.Join(why, ", ")
 }
 
 func blank(n int) string {

@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/look/history"
 	"github.com/fairlead/fairlead/look/report"
+	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/source"
 )
@@ -26,7 +27,9 @@ type Request struct {
 	Each bool
 	// Reported is what clusters say they run; without it, they run what was released.
 	Reported *Reported
-	Now      time.Time // it decides which holds have expired
+	// Noise has the paths listed that tell a reviewer nothing.
+	Noise bool
+	Now   time.Time // it decides which holds have expired
 }
 
 // Make folds the history of the base, and the change on top of it.
@@ -61,12 +64,12 @@ func Make(states *history.States, q Request) (*Plan, error) {
 	}
 	compared.Findings = append(compared.Findings, found...)
 
-	r := New(compared, merge.Base, head, l.after)
+	r := New(compared, Ends{Base: merge.Base, Head: head, Before: l.before, After: l.after, Causes: l.causes, Noise: q.Noise})
 	r.Base, r.Head, r.Merge = l.base, l.head, l.result()
 	if q.Reported != nil {
 		r.Positions = Positions{PositionsReported, q.Reported.head}
 	}
-	return r, nil
+	return r, r.releases(states, l.before, compared.Cells, q.Now)
 }
 
 func (q Request) merge(states *history.States, base, head string) (*history.Merge, error) {
@@ -87,6 +90,7 @@ type landing struct {
 	folded, before, after *propagate.State
 	unplanned             []fleet.Finding // why there is no state after
 	differ                []fleet.Finding // between folded and before
+	causes                map[object.ID][]fleet.Origin
 }
 
 // compare compares the states before and after.
@@ -110,6 +114,9 @@ func (l *landing) compare() (*propagate.Plan, error) {
 		return nil, err
 	}
 	l.after = &after
+	if l.causes, err = l.states.History.Causes(l.folded); err != nil { // of what was read last
+		return nil, err
+	}
 	if q := l.request; q.Reported != nil {
 		before, differ, err := q.Reported.moved(l.states, *l.folded)
 		if err != nil {

@@ -62,7 +62,9 @@ func schemaOfTypes(t *testing.T) []byte {
 }
 
 func TestSchemaTellsPlansFromOthers(t *testing.T) {
-	raw, err := json.Marshal(gated())
+	r := gated()
+	r.Changes = nil
+	raw, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +80,9 @@ func TestSchemaTellsPlansFromOthers(t *testing.T) {
 		if err := json.Unmarshal(raw, &p); err != nil {
 			t.Fatal(err)
 		}
-		p["clusters"] = []any{}
+		for _, list := range []string{"clusters", "images", "releases", "suspensions", "deferred", "changes"} {
+			p[list] = []any{}
+		}
 		for _, c := range p["cells"].([]any) {
 			c.(map[string]any)["because"] = []any{}
 		}

@@ -14,9 +14,16 @@ import (
 	"github.com/fairlead/fairlead/printable"
 )
 
-// Text prints the verdict, the findings, the clusters and the changes; equal changes
-// share a line.
-func (r *Plan) Text(out io.Writer, screen output.Screen) error {
+// TextOptions are what a text shows beside the summary.
+type TextOptions struct {
+	All      bool // what waits as before, too, and every name
+	Diffs    bool
+	Deferred bool // each change that is deferred
+}
+
+// Text prints the verdict, the findings, the clusters, the holds and the changes; what is
+// alike shares a line.
+func (r *Plan) Text(out io.Writer, screen output.Screen, show TextOptions) error {
 	var b strings.Builder
 	printable.Fprintf(&b, "%s\n\n", r.title())
 	r.verdict(&b, screen)
@@ -24,7 +31,9 @@ func (r *Plan) Text(out io.Writer, screen output.Screen) error {
 	if err := r.table(&b, screen); err != nil {
 		return err
 	}
-	if err := r.cells(&b, screen); err != nil {
+	r.holdLines(&b, screen)
+	r.deferredLines(&b)
+	if err := r.changeLines(&b, screen, show); err != nil {
 		return err
 	}
 
@@ -38,12 +47,12 @@ func (r *Plan) verdict(w io.Writer, screen output.Screen) {
 	case !r.Complete:
 		fmt.Fprintln(w, screen.Paint(output.Red, "The change cannot be planned: the fleet would stay as it is."))
 		return
-	case !r.Changes() && r.frozen():
+	case !r.HasEffect() && r.frozen():
 		fmt.Fprintln(w, "Nothing changes on any cluster: what cannot be read stays as it is.")
-	case !r.Changes() && c.Held == 0:
+	case !r.HasEffect() && c.Held == 0:
 		fmt.Fprintln(w, "Nothing changes on any cluster.")
 		return
-	case !r.Changes():
+	case !r.HasEffect():
 		fmt.Fprintln(w, "Nothing changes on any cluster; what is held stays held.")
 	case r.awaitsConfirmation():
 		fmt.Fprintln(w, screen.Paint(output.Red, "Held: nothing happens on merge until the deletion is confirmed. Then"))
@@ -51,6 +60,9 @@ func (r *Plan) verdict(w io.Writer, screen output.Screen) {
 		fmt.Fprintln(w, "On merge")
 	}
 
+	for _, line := range r.news() {
+		printable.Fprintf(w, "  %s\n", line)
+	}
 	for _, line := range c.lines() {
 		printable.Fprintf(w, "  %4d %s\n", line.n, line.text)
 	}
@@ -62,12 +74,13 @@ type countLine struct {
 	brief, text string
 }
 
-// lines returns the counts that are not zero.
+// lines returns the counts that are not zero. What waited before is one of them.
 func (n CellCounts) lines() []countLine {
 	return slices.DeleteFunc([]countLine{
-		{n.Now, "now", "now"}, {n.Released, "released", "released: a hold is lifted"}, {n.Deleted, "deleted", "deleted"},
-		{n.Preserved, "left running", "left running, no longer managed"}, {n.Held, "held", "held by a suspension"},
-		{n.Deferred, "deferred", "deferred until their template changes"}, {n.Blocked, "blocked", "blocked"},
+		{n.Now, "now", "now"}, {n.Released, "released", "released: a hold is lifted"}, {n.Gone(), "deleted", "deleted"},
+		{n.Preserved, "left running", "left running, no longer managed"}, {n.Newly().Held, "held", "held by a suspension"},
+		{n.Newly().Deferred, "deferred", "deferred until their template changes"}, {n.Newly().Blocked, "blocked", "blocked"},
+		{n.Already.all(), "waiting as before", "waiting as before"},
 	}, func(l countLine) bool { return l.n == 0 })
 }
 
@@ -78,12 +91,13 @@ var (
 )
 
 func (r *Plan) check(w io.Writer, screen output.Screen) {
-	if len(r.Findings) == 0 {
+	findings := r.untold()
+	if len(findings) == 0 {
 		return
 	}
 
 	fmt.Fprintln(w, "\nCheck")
-	for f, more := range report.Abridge(r.Findings, report.MostAlike, Finding.kind) {
+	for f, more := range report.Abridge(findings, report.MostAlike, Finding.kind) {
 		where := f.where()
 		if where != "" {
 			where = "  (" + where + ")"
@@ -94,6 +108,14 @@ func (r *Plan) check(w io.Writer, screen output.Screen) {
 			fmt.Fprintf(w, "  %s %s\n", mark, printable.Line(fmt.Sprintf("%s  and %d more; -o json has them all", f.Code, more)))
 		}
 	}
+}
+
+// untold are the findings that no other part tells: a hold that changes is among the
+// holds.
+func (r *Plan) untold() []Finding {
+	return slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool {
+		return f.Code == fleet.FindingHoldChanged && len(r.Suspensions) > 0
+	})
 }
 
 // where returns the place of a finding, "" if its message names it already.
@@ -108,18 +130,60 @@ func (f *Finding) where() string {
 	return where
 }
 
-// table has a line for each cluster.
+// table has a line for each cluster on which something happens or newly waits, and a
+// column for each thing that happens on one of them.
 func (r *Plan) table(w io.Writer, screen output.Screen) error {
-	if len(r.Clusters) == 0 {
+	all := output.NewColumns("CLUSTER", "WAVE", "NOW", "RELEASED", "HELD", "DEFERRED", "BLOCKED", "DELETED", "LEFT", "AS-BEFORE").Text("CLUSTER")
+	var rows [][]any
+	used := make([]bool, len(all))
+	quiet := 0
+	for i := range r.Clusters {
+		c := &r.Clusters[i]
+		if c.quiet() {
+			quiet++
+			continue
+		}
+		waits := c.Newly()
+		row := []any{c.Name}
+		for at, n := range []int{c.Wave, c.Now, c.Released, waits.Held, waits.Deferred, waits.Blocked, c.Gone(), c.Preserved, c.Already.all()} {
+			row = append(row, dash(n))
+			used[at+1] = used[at+1] || n > 0
+		}
+		rows = append(rows, row)
+	}
+	if len(rows) == 0 {
 		return nil
 	}
 
 	fmt.Fprintln(w)
-	t := output.Table{Columns: output.NewColumns("CLUSTER", "NOW", "RELEASED", "HELD", "DEFERRED", "DELETED", "LEFT").Text("CLUSTER")}
-	for _, c := range r.Clusters {
-		t.Rows = append(t.Rows, []any{c.Name, dash(c.Now), dash(c.Released), dash(c.Held), dash(c.Deferred), dash(c.Deleted), dash(c.Preserved)})
+	var t output.Table
+	used[0] = true
+	for i, column := range all {
+		if used[i] {
+			t.Columns = append(t.Columns, column)
+		}
 	}
-	return t.Text(w, screen)
+	for _, row := range rows {
+		t.Rows = append(t.Rows, slices.Collect(func(yield func(any) bool) {
+			for i, cell := range row {
+				if used[i] && !yield(cell) {
+					return
+				}
+			}
+		}))
+	}
+	if err := t.Text(w, screen); err != nil {
+		return err
+	}
+	if quiet > 0 {
+		fmt.Fprintf(w, "%s more: nothing happens there, and what is held stays held\n", report.Count(quiet, "cluster"))
+	}
+	return nil
+}
+
+// quiet reports whether nothing happens on a cluster, and nothing newly waits.
+func (c *Cluster) quiet() bool {
+	return c.Now+c.Released+c.Deleted+c.Preserved+c.Newly().all() == 0
 }
 
 func dash(n int) string {
@@ -127,19 +191,4 @@ func dash(n int) string {
 		return "-"
 	}
 	return fmt.Sprint(n)
-}
-
-// cells has a line for each change of an object, with the clusters that share it.
-func (r *Plan) cells(w io.Writer, screen output.Screen) error {
-	if len(r.Cells) == 0 {
-		return nil
-	}
-
-	fmt.Fprintln(w, "\nChanges")
-	t := output.Table{Columns: output.NewColumns("WHAT", "OBJECT", "WHEN", "CLUSTERS", "BECAUSE").Text("WHEN", "BECAUSE").States("WHEN"),
-		NoHeaders: true, Blank: true, Indent: "  "}
-	for c := range r.groups() {
-		t.Rows = append(t.Rows, []any{report.Glyphs[c.Action] + " " + c.what(), c.Object.Text(), c.when(), output.Names{All: c.clusters, Sep: " "}, c.why()})
-	}
-	return t.Text(w, screen)
 }

@@ -43,6 +43,14 @@ type Because struct {
 	Code string `json:"code"`
 	File string `json:"file,omitempty"`
 	Line int    `json:"line,omitempty"`
+	// Sources are the edited lines that caused it, where a change is the cause.
+	Sources []Source `json:"sources,omitempty"`
+}
+
+// Source is an edited line.
+type Source struct {
+	File string `json:"file"`
+	Line int    `json:"line"`
 }
 
 // Reasons reads "placement policies/web.yaml:12" for each cause.

@@ -18,8 +18,8 @@ type CommitInfo struct {
 	Date    time.Time `json:"date"` // when it was written
 }
 
-// newCommitInfo returns nil for nil, a commit that was not walked.
-func newCommitInfo(c *source.Commit) *CommitInfo {
+// NewCommitInfo returns nil for nil, a commit that was not walked.
+func NewCommitInfo(c *source.Commit) *CommitInfo {
 	if c == nil {
 		return nil
 	}
@@ -31,7 +31,7 @@ func newCommitInfo(c *source.Commit) *CommitInfo {
 func commitInfos(t *history.Timeline, hashes []string) []CommitInfo {
 	all := []CommitInfo{}
 	for _, hash := range hashes {
-		if c := newCommitInfo(t.Commits[hash]); c != nil {
+		if c := NewCommitInfo(t.Commits[hash]); c != nil {
 			all = append(all, *c)
 		}
 	}

@@ -65,7 +65,7 @@ func NewHistory(t *history.Timeline, id object.ID, head string, only []string) *
 		if len(happened) == 0 {
 			continue
 		}
-		step := HistoryStep{CommitInfo: *newCommitInfo(m.Commit)}
+		step := HistoryStep{CommitInfo: *NewCommitInfo(m.Commit)}
 		for _, same := range alike(happened, m.Released) {
 			step.Changes = append(step.Changes, newChange(t, same, m.Released))
 		}
@@ -98,7 +98,7 @@ func newChange(t *history.Timeline, same []propagate.Change, released map[string
 func becauseOf(h propagate.Change) []Because {
 	all := []Because{}
 	for _, b := range h.Because {
-		all = append(all, Because{b.Code, b.File, b.Line})
+		all = append(all, Because{Code: b.Code, File: b.File, Line: b.Line})
 	}
 	return all
 }

@@ -170,13 +170,13 @@ func (e *explained) link(l propagate.TraceStep, cluster string) WhyStep {
 	w := WhyStep{Step: l.Phase, Text: l.Text, File: l.File, Line: l.Line, Note: l.Note}
 	switch {
 	case l.Commit != "":
-		w.At = newCommitInfo(e.Commits[l.Commit])
+		w.At = NewCommitInfo(e.Commits[l.Commit])
 	case l.Document != (object.ID{}):
-		w.Changed = newCommitInfo(e.Commits[e.Edited[l.Document]])
+		w.Changed = NewCommitInfo(e.Commits[e.Edited[l.Document]])
 	}
 
 	if o := e.Objects[e.id]; o != nil && (l.Phase == propagate.PhaseHold || l.Phase == propagate.PhaseEviction) {
-		w.Since = newCommitInfo(e.Commits[o.Held[cluster]])
+		w.Since = NewCommitInfo(e.Commits[o.Held[cluster]])
 	}
 
 	return w
@@ -209,7 +209,7 @@ func (e *explained) cluster(name string) WhyCluster {
 	}
 
 	if w.Released != nil {
-		c.Runs = newCommitInfo(e.Commits[w.Released.Revision])
+		c.Runs = NewCommitInfo(e.Commits[w.Released.Revision])
 	}
 	if w.Want.Replicas > 0 || w.Released != nil && w.Released.Replicas > 0 {
 		c.Replicas = &Replicas{Asked: w.Want.Replicas}
@@ -258,5 +258,5 @@ func Present(t *history.Timeline, s *propagate.State, id object.ID, now time.Tim
 	if s.Snapshot.Templates.At(id.Key()) != nil || s.Bindings.At(id.Key()) != nil {
 		return nil
 	}
-	return fmt.Errorf("%s is no longer in the fleet since %s; 'fairlead history %s' shows what happened to it", id, newCommitInfo(t.Commits[t.Edited[id]]).told(now), object.Argument(id))
+	return fmt.Errorf("%s is no longer in the fleet since %s; 'fairlead history %s' shows what happened to it", id, NewCommitInfo(t.Commits[t.Edited[id]]).told(now), object.Argument(id))
 }
