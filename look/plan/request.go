@@ -65,7 +65,7 @@ func Make(states *history.States, q Request) (*Plan, error) {
 	compared.Findings = append(compared.Findings, found...)
 
 	r := New(compared, Ends{Base: merge.Base, Head: head, Before: l.before, After: l.after, Causes: l.causes, Noise: q.Noise})
-	r.Base, r.Head, r.Merge = l.base, l.head, l.result()
+	r.Base, r.Head, r.Merge, r.differ = l.base, l.head, l.result(), l.differ.clusters
 	if q.Reported != nil {
 		r.Positions = Positions{PositionsReported, q.Reported.head}
 	}
@@ -89,7 +89,7 @@ type landing struct {
 	// should.
 	folded, before, after *propagate.State
 	unplanned             []fleet.Finding // why there is no state after
-	differ                []fleet.Finding // between folded and before
+	differ                differences     // between folded and before
 	causes                map[object.ID][]fleet.Origin
 }
 
@@ -141,7 +141,7 @@ func (l *landing) findings() ([]fleet.Finding, error) {
 	}
 
 	stuck, err := report.BaseFindings(l.states, l.folded)
-	found = slices.Concat(found, split, stuck, l.differ)
+	found = slices.Concat(found, split, stuck, l.differ.findings)
 	if l.merge.Moved != "" {
 		found = append(found, l.moved())
 	}
