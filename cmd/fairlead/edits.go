@@ -100,7 +100,7 @@ func (f *editFlags) finish(cmd *cobra.Command, s *change.Session, e change.Edit)
 	}
 
 	warn(stderr, s.State())
-	if err := p.Plan.Text(out, screenOf(cmd), plan.TextOptions{}); err != nil {
+	if err := p.Plan.Text(out, plan.View{Screen: screenOf(cmd)}); err != nil {
 		return err
 	}
 

@@ -49,10 +49,10 @@ func outFiles(values []string, wanted bool) (files []outFile, err error) {
 
 // writeAll writes a plan into every file, as a pipe would get it. Nothing is written
 // before all of it is there.
-func writeAll(files []outFile, r *plan.Plan, show plan.Show, stdout io.Writer) error {
+func writeAll(files []outFile, r *plan.Plan, stdout io.Writer, view plan.View) error {
 	texts := make([]bytes.Buffer, len(files))
 	for i, f := range files {
-		if err := f.form.Write(r, printable.NewWriter(&texts[i]), show); err != nil {
+		if err := f.form.Write(r, printable.NewWriter(&texts[i]), view); err != nil {
 			return err
 		}
 	}

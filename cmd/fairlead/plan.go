@@ -19,8 +19,8 @@ type planFlags struct {
 	lookFlags
 	base, head       string
 	output           string
-	each, noMerge    bool
-	all              bool
+	each, all        bool
+	noMerge          bool
 	show             []string
 	detailedExitcode bool
 	out              []string
@@ -61,35 +61,14 @@ printed.`,
 	cmd.Flags().StringVarP(&f.output, "output", "o", output.FormText, strings.Join(plan.FormNames(), ", "))
 	cmd.Flags().BoolVar(&f.noMerge, "no-merge", false, "plan the change on the commit at which it left the base, even if that has moved on")
 	cmd.Flags().BoolVar(&f.each, "each", false, "fold every commit of the change on its own, as after a rebase")
+	cmd.Flags().BoolVar(&f.all, "all", false, "list what waits as before, too, and every cluster by name")
+	cmd.Flags().StringSliceVar(&f.show, "show", nil, "also show: "+strings.Join(planShows, ", "))
 	cmd.Flags().StringArrayVar(&f.out, "out", nil, "write the plan into a file as well, `FORM=FILE`, with a form of -o; can be repeated; - is the standard output")
 	cmd.Flags().StringVar(&f.positions, "positions", "", "`file or URL` with what 'fairlead status -o json' printed: plan from what clusters run (default: what was released to them)")
 	cmd.Flags().StringSliceVar(&f.failOn, "fail-on", nil, "exit 3 if the plan has one of these: delete, move, caution, error, or the code of a finding")
 	cmd.Flags().StringVar(&f.expectDigest, "expect-digest", "", "exit 4 if the plan does not have this `digest`, which -o json shows")
-	cmd.Flags().BoolVar(&f.all, "all", false, "list what waits as before, too, and every cluster by name")
-	cmd.Flags().StringSliceVar(&f.show, "show", nil, "also show: "+strings.Join(planShows, ", "))
 	cmd.Flags().BoolVar(&f.detailedExitcode, "detailed-exitcode", false, "exit 2 if something changes on a cluster")
 	return cmd
-}
-
-var digest = regexp.MustCompile("^sha256:[0-9a-f]{64}$")
-
-// check refuses values of flags that no plan can satisfy.
-func (f *planFlags) check() error {
-	if err := checkOutput(f.output, plan.FormNames()...); err != nil {
-		return err
-	}
-	if err := checkShows(f.show); err != nil {
-		return err
-	}
-	for _, word := range f.failOn {
-		if err := checkOneOf("--fail-on", word, plan.GateWords...); err != nil {
-			return err
-		}
-	}
-	if f.expectDigest != "" && !digest.MatchString(f.expectDigest) {
-		return usagef("--expect-digest %q must be sha256: and 64 hexadecimal digits, as -o json shows it", f.expectDigest)
-	}
-	return nil
 }
 
 // What --show adds to a plan: diffs of manifests, changes that are deferred, and fields
@@ -111,9 +90,34 @@ func checkShows(shows []string) error {
 	return nil
 }
 
-// shown is what a form shows, on a screen if it has one.
-func (f *planFlags) shown(screen output.Screen) plan.Show {
-	return plan.Show{Screen: screen, TextOptions: plan.TextOptions{All: f.all, Diffs: slices.Contains(f.show, showDiff), Deferred: f.all || slices.Contains(f.show, showDeferred)}}
+// view is how the plan is printed.
+func (f *planFlags) view(cmd *cobra.Command) plan.View {
+	return plan.View{Screen: reportScreen(cmd, f.output), All: f.all || f.output == output.FormWide, Diffs: slices.Contains(f.show, showDiff), Deferred: f.all || slices.Contains(f.show, showDeferred)}
+}
+
+// fileView is view for a file, which has no width and no colours.
+func (f *planFlags) fileView(cmd *cobra.Command) plan.View {
+	view := f.view(cmd)
+	view.Screen = output.Screen{}
+	return view
+}
+
+var digest = regexp.MustCompile("^sha256:[0-9a-f]{64}$")
+
+// check refuses values of flags that no plan can satisfy.
+func (f *planFlags) check() error {
+	if err := checkOutput(f.output, plan.FormNames()...); err != nil {
+		return err
+	}
+	for _, word := range f.failOn {
+		if err := checkOneOf("--fail-on", word, plan.GateWords...); err != nil {
+			return err
+		}
+	}
+	if f.expectDigest != "" && !digest.MatchString(f.expectDigest) {
+		return usagef("--expect-digest %q must be sha256: and 64 hexadecimal digits, as -o json shows it", f.expectDigest)
+	}
+	return nil
 }
 
 func (f *planFlags) plan(cmd *cobra.Command) error {
@@ -122,6 +126,9 @@ func (f *planFlags) plan(cmd *cobra.Command) error {
 	}
 	files, err := outFiles(f.out, cmd.Flags().Changed("output"))
 	if err != nil {
+		return err
+	}
+	if err := checkShows(f.show); err != nil {
 		return err
 	}
 	l, err := f.open(cmd.Context())
@@ -141,7 +148,7 @@ func (f *planFlags) plan(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	r, err := plan.Make(l, plan.Request{Base: f.base, Head: f.head, NoMerge: f.noMerge, Each: f.each, Reported: reported, Noise: slices.Contains(f.show, showNoise), Now: time.Now()})
+	r, err := plan.Make(l, plan.Request{Base: f.base, Head: f.head, NoMerge: f.noMerge, Each: f.each, Noise: slices.Contains(f.show, showNoise), Reported: reported, Now: time.Now()})
 	if err != nil {
 		return err
 	}
@@ -151,11 +158,11 @@ func (f *planFlags) plan(cmd *cobra.Command) error {
 
 	if !slices.ContainsFunc(files, outFile.isStdout) {
 		form, _ := plan.FormOf(f.output)
-		if err := form.Write(r, cmd.OutOrStdout(), f.shown(reportScreen(cmd, f.output))); err != nil {
+		if err := form.Write(r, cmd.OutOrStdout(), f.view(cmd)); err != nil {
 			return err
 		}
 	}
-	if err := writeAll(files, r, f.shown(output.Screen{}), cmd.OutOrStdout()); err != nil {
+	if err := writeAll(files, r, cmd.OutOrStdout(), f.fileView(cmd)); err != nil {
 		return err
 	}
 	return f.verdict(cmd, r)

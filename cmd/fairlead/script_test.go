@@ -50,11 +50,11 @@ func TestMain(m *testing.M) {
 func checked(forms []plan.Form) (all []plan.Form) {
 	for _, form := range forms {
 		write := form.Write
-		form.Write = func(r *plan.Plan, out io.Writer, show plan.Show) error {
+		form.Write = func(r *plan.Plan, out io.Writer, view plan.View) error {
 			if err := plantest.Check(r); err != nil {
 				return fmt.Errorf("the plan is not valid: %w", err)
 			}
-			return write(r, out, show)
+			return write(r, out, view)
 		}
 		all = append(all, form)
 	}

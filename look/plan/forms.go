@@ -13,36 +13,25 @@ import (
 // The forms of a plan that other reports do not have.
 const (
 	FormMarkdown = "markdown" // the body of a comment on a pull request
-	FormHTML     = "html"     // a page
+	FormHTML     = "html"     // a page of its own
 	FormGitLab   = "gitlab"   // the totals that a merge request shows
 )
-
-// Show is what a form shows of a plan: on which screen, and what beside the summary.
-type Show struct {
-	Screen output.Screen
-	TextOptions
-}
 
 // Form is a way to write a plan.
 type Form struct {
 	Name  string
-	Write func(*Plan, io.Writer, Show) error
+	Write func(*Plan, io.Writer, View) error
 }
 
 // Forms are all of them.
 var Forms = []Form{
-	{output.FormText, func(r *Plan, out io.Writer, show Show) error { return r.Text(out, show.Screen, show.TextOptions) }},
-	{output.FormWide, (*Plan).wide},
-	{FormMarkdown, func(r *Plan, out io.Writer, _ Show) error { return r.Markdown(out, GitHubLimit) }},
-	{FormHTML, func(r *Plan, out io.Writer, _ Show) error { return r.HTML(out) }},
-	{output.FormJSON, func(r *Plan, out io.Writer, _ Show) error { return output.Value(out, output.FormJSON, r) }},
-	{output.FormYAML, func(r *Plan, out io.Writer, _ Show) error { return output.Value(out, output.FormYAML, r) }},
-	{FormGitLab, func(r *Plan, out io.Writer, _ Show) error { return r.GitLab(out) }},
-}
-
-func (r *Plan) wide(out io.Writer, show Show) error {
-	show.All = true
-	return r.Text(out, output.Screen{Color: show.Screen.Color}, show.TextOptions)
+	{output.FormText, (*Plan).Text},
+	{output.FormWide, (*Plan).Text},
+	{FormMarkdown, offScreen(func(r *Plan, out io.Writer) error { return r.Markdown(out, GitHubLimit) })},
+	{FormHTML, offScreen((*Plan).HTML)},
+	{output.FormJSON, offScreen(inForm(output.FormJSON))},
+	{output.FormYAML, offScreen(inForm(output.FormYAML))},
+	{FormGitLab, offScreen((*Plan).GitLab)},
 }
 
 // FormNames are the names of Forms.
@@ -63,9 +52,17 @@ func FormOf(name string) (Form, bool) {
 	return Form{}, false
 }
 
+// offScreen is a form that is the same in every view.
+func offScreen(write func(*Plan, io.Writer) error) func(*Plan, io.Writer, View) error {
+	return func(r *Plan, out io.Writer, _ View) error { return write(r, out) }
+}
+
+func inForm(name string) func(*Plan, io.Writer) error {
+	return func(r *Plan, out io.Writer) error { return output.Value(out, name, r) }
+}
+
 // GitLab writes the totals of GitLab's Terraform report, which its merge requests show:
-// what a merge sends to clusters now. A generated object that takes the place of another
-// one is an update. For what cannot be planned there are none, and
+// what a merge sends to clusters now. For what cannot be planned there are none, and
 // GitLab says that the report is not valid.
 func (r *Plan) GitLab(out io.Writer) error {
 	if !r.Complete {
@@ -76,17 +73,16 @@ func (r *Plan) GitLab(out io.Writer) error {
 		Update int `json:"update"`
 		Delete int `json:"delete"`
 	}
-	come, replaced := r.replacements()
 	for _, c := range r.Cells {
-		if replaced[c.Change] || c.Disposition != propagate.Now && c.Disposition != propagate.Released {
+		if c.Disposition != propagate.Now && c.Disposition != propagate.Released {
 			continue
 		}
-		switch {
-		case c.Action == propagate.ActionCreate && !come[c.Change]:
+		switch c.Action {
+		case propagate.ActionCreate:
 			totals.Create++
-		case c.Action == propagate.ActionDelete:
+		case propagate.ActionDelete:
 			totals.Delete++
-		case c.Action == propagate.ActionNone:
+		case propagate.ActionNone:
 		default:
 			totals.Update++
 		}

@@ -25,11 +25,11 @@ type Request struct {
 	NoMerge bool
 	// Each folds every commit of the change on its own, as after a rebase.
 	Each bool
-	// Reported is what clusters say they run; without it, they run what was released.
-	Reported *Reported
 	// Noise has the paths listed that tell a reviewer nothing.
 	Noise bool
-	Now   time.Time // it decides which holds have expired
+	// Reported is what clusters say they run; without it, they run what was released.
+	Reported *Reported
+	Now      time.Time // it decides which holds have expired
 }
 
 // Make folds the history of the base, and the change on top of it.
@@ -65,7 +65,7 @@ func Make(states *history.States, q Request) (*Plan, error) {
 	compared.Findings = append(compared.Findings, found...)
 
 	r := New(compared, Ends{Base: merge.Base, Head: head, Before: l.before, After: l.after, Causes: l.causes, Noise: q.Noise})
-	r.Base, r.Head, r.Merge, r.differ = l.base, l.head, l.result(), l.differ.clusters
+	r.Base, r.Head, r.Merge = l.base, l.head, l.result()
 	if q.Reported != nil {
 		r.Positions = Positions{PositionsReported, q.Reported.head}
 	}
@@ -88,9 +88,9 @@ type landing struct {
 	// folded is the state at the base, before has what clusters run, and after what they
 	// should.
 	folded, before, after *propagate.State
-	unplanned             []fleet.Finding // why there is no state after
-	differ                differences     // between folded and before
 	causes                map[object.ID][]fleet.Origin
+	unplanned             []fleet.Finding // why there is no state after
+	differ                []fleet.Finding // between folded and before
 }
 
 // compare compares the states before and after.
@@ -114,8 +114,10 @@ func (l *landing) compare() (*propagate.Plan, error) {
 		return nil, err
 	}
 	l.after = &after
-	if l.causes, err = l.states.History.Causes(l.folded); err != nil { // of what was read last
-		return nil, err
+	if !l.request.Each { // the last of many commits is not what made the difference
+		if l.causes, err = l.states.History.Causes(l.folded); err != nil {
+			return nil, err
+		}
 	}
 	if q := l.request; q.Reported != nil {
 		before, differ, err := q.Reported.moved(l.states, *l.folded)
@@ -141,7 +143,7 @@ func (l *landing) findings() ([]fleet.Finding, error) {
 	}
 
 	stuck, err := report.BaseFindings(l.states, l.folded)
-	found = slices.Concat(found, split, stuck, l.differ.findings)
+	found = slices.Concat(found, split, stuck, l.differ)
 	if l.merge.Moved != "" {
 		found = append(found, l.moved())
 	}

@@ -62,9 +62,7 @@ func schemaOfTypes(t *testing.T) []byte {
 }
 
 func TestSchemaTellsPlansFromOthers(t *testing.T) {
-	r := gated()
-	r.Changes = nil
-	raw, err := json.Marshal(r)
+	raw, err := json.Marshal(gated())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,9 +78,7 @@ func TestSchemaTellsPlansFromOthers(t *testing.T) {
 		if err := json.Unmarshal(raw, &p); err != nil {
 			t.Fatal(err)
 		}
-		for _, list := range []string{"clusters", "images", "releases", "suspensions", "deferred", "changes"} {
-			p[list] = []any{}
-		}
+		p["clusters"] = []any{}
 		for _, c := range p["cells"].([]any) {
 			c.(map[string]any)["because"] = []any{}
 		}

@@ -14,8 +14,9 @@ import (
 	"github.com/fairlead/fairlead/printable"
 )
 
-// TextOptions are what a text shows beside the summary.
-type TextOptions struct {
+// View is how a text is printed, and what it shows beside the summary.
+type View struct {
+	output.Screen
 	All      bool // what waits as before, too, and every name
 	Diffs    bool
 	Deferred bool // each change that is deferred
@@ -23,7 +24,8 @@ type TextOptions struct {
 
 // Text prints the verdict, the findings, the clusters, the holds and the changes; what is
 // alike shares a line.
-func (r *Plan) Text(out io.Writer, screen output.Screen, show TextOptions) error {
+func (r *Plan) Text(out io.Writer, show View) error {
+	screen := show.Screen
 	var b strings.Builder
 	printable.Fprintf(&b, "%s\n\n", r.title())
 	r.verdict(&b, screen)
@@ -33,7 +35,7 @@ func (r *Plan) Text(out io.Writer, screen output.Screen, show TextOptions) error
 	}
 	r.holdLines(&b, screen)
 	r.deferredLines(&b)
-	if err := r.changeLines(&b, screen, show); err != nil {
+	if err := r.changeLines(&b, show); err != nil {
 		return err
 	}
 

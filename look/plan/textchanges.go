@@ -16,7 +16,7 @@ import (
 
 // changeLines has the object and its difference for each change, and below that a line
 // for each time at which it happens.
-func (r *Plan) changeLines(w io.Writer, screen output.Screen, show TextOptions) error {
+func (r *Plan) changeLines(w io.Writer, show View) error {
 	blocks := r.blocks()
 	if !show.Deferred {
 		blocks = slices.DeleteFunc(blocks, func(b block) bool { return b.changes[0].Disposition == propagate.Deferred })
@@ -25,15 +25,15 @@ func (r *Plan) changeLines(w io.Writer, screen output.Screen, show TextOptions) 
 		fmt.Fprintln(w, "\nChanges")
 	}
 	for _, b := range blocks {
-		b.head(w, screen)
-		if err := b.parts(w, screen, show.All); err != nil {
+		b.head(w, show.Screen)
+		if err := b.parts(w, show.Screen, show.All); err != nil {
 			return err
 		}
 		if show.Diffs {
-			b.diffs(w, screen)
+			b.diffs(w, show.Screen)
 		}
 	}
-	return r.rest(w, screen, show)
+	return r.rest(w, show)
 }
 
 // head is the first line of a block.
@@ -97,7 +97,7 @@ func (b *block) diffs(w io.Writer, screen output.Screen) {
 
 // rest tells how much is held, or waits, and has nothing to do with the change; by name
 // if all is shown.
-func (r *Plan) rest(w io.Writer, screen output.Screen, show TextOptions) error {
+func (r *Plan) rest(w io.Writer, show View) error {
 	n := r.Summary.Cells
 	if n.UpToDate+n.Already.all() == 0 {
 		return nil
@@ -117,7 +117,7 @@ func (r *Plan) rest(w io.Writer, screen output.Screen, show TextOptions) error {
 			t.Rows = append(t.Rows, []any{string(c.Disposition), c.Object.Text(), c.Cluster, c.Policy})
 		}
 	}
-	return t.Text(w, screen)
+	return t.Text(w, show.Screen)
 }
 
 // restText reads "2 works wait as before, and 17 are held and up to date".
