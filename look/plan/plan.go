@@ -38,6 +38,8 @@ type Plan struct {
 	Changes       []Change     `json:"changes"`
 	Cells         []Cell       `json:"cells"`
 	Findings      []Finding    `json:"findings"`
+
+	differ map[object.ID][]string // the clusters that run something else than was released
 }
 
 // Summary counts what is in a plan.

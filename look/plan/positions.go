@@ -100,12 +100,19 @@ func (r *Reported) add(id object.ID, cluster, commit string) {
 	r.runs[id][cluster] = commit
 }
 
-// moved returns a state in which clusters run what they have reported, and a caution
-// for each object of which that is not what was released. What a commit has released to
-// a cluster is read off the state at that commit.
-func (r *Reported) moved(states *history.States, s propagate.State) (propagate.State, []fleet.Finding, error) {
+// differences are what clusters run and git has not released to them: a caution for each
+// object, and the clusters on which the state was changed.
+type differences struct {
+	findings []fleet.Finding
+	clusters map[object.ID][]string
+}
+
+// moved returns a state in which clusters run what they have reported, and where that is
+// not what was released. What a commit has released to a cluster is read off the state
+// at that commit.
+func (r *Reported) moved(states *history.States, s propagate.State) (propagate.State, differences, error) {
 	earlier := &earlierStates{states: states, of: map[string]*propagate.State{}, holds: history.Holds(states.Repo, s.Commit)}
-	var found []fleet.Finding
+	found := differences{clusters: map[object.ID][]string{}}
 	for b := range s.Bindings.Values() {
 		runs := r.runs[b.ID]
 		if len(runs) == 0 {
@@ -123,17 +130,18 @@ func (r *Reported) moved(states *history.States, s propagate.State) (propagate.S
 			}
 			content, err := earlier.released(b.Key(), w.Cluster, commit)
 			if err != nil {
-				return s, nil, err
+				return s, found, err
 			}
 			what := differing(commit, w.Released, content)
 			differs[what] = append(differs[what], w.Cluster)
 			if content != nil {
 				w.Released = content
+				found.clusters[b.ID] = append(found.clusters[b.ID], w.Cluster)
 			}
 		}
 
 		for _, what := range slices.Sorted(maps.Keys(differs)) {
-			found = append(found, fleet.Finding{Code: FindingPositionDiffers, Severity: fleet.SeverityCaution, Object: b.ID, Clusters: differs[what],
+			found.findings = append(found.findings, fleet.Finding{Code: FindingPositionDiffers, Severity: fleet.SeverityCaution, Object: b.ID, Clusters: differs[what],
 				Message: fmt.Sprintf("%s on %s: %s", b.ID, strings.Join(differs[what], ", "), what)})
 		}
 		if len(differs) > 0 {

@@ -65,7 +65,7 @@ func Make(states *history.States, q Request) (*Plan, error) {
 	compared.Findings = append(compared.Findings, found...)
 
 	r := New(compared, Ends{Base: merge.Base, Head: head, Before: l.before, After: l.after, Causes: l.causes, Noise: q.Noise})
-	r.Base, r.Head, r.Merge = l.base, l.head, l.result()
+	r.Base, r.Head, r.Merge, r.differ = l.base, l.head, l.result(), l.differ.clusters
 	if q.Reported != nil {
 		r.Positions = Positions{PositionsReported, q.Reported.head}
 	}
@@ -90,7 +90,7 @@ type landing struct {
 	folded, before, after *propagate.State
 	causes                map[object.ID][]fleet.Origin
 	unplanned             []fleet.Finding // why there is no state after
-	differ                []fleet.Finding // between folded and before
+	differ                differences     // between folded and before
 }
 
 // compare compares the states before and after.
@@ -143,7 +143,7 @@ func (l *landing) findings() ([]fleet.Finding, error) {
 	}
 
 	stuck, err := report.BaseFindings(l.states, l.folded)
-	found = slices.Concat(found, split, stuck, l.differ)
+	found = slices.Concat(found, split, stuck, l.differ.findings)
 	if l.merge.Moved != "" {
 		found = append(found, l.moved())
 	}
