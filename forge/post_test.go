@@ -214,13 +214,46 @@ func TestAlertIsEscaped(t *testing.T) {
 // The token of an app is no user in GitHub's REST API; a user who has the app's name is
 // not the app.
 func TestAppOfGitHub(t *testing.T) {
+	for _, id := range []int64{0, fakeforge.Bot.ID} {
+		h := newFake(t, fakeforge.GitHub)
+		h.SetApp(id)
+		p := planOf(h.move(t), h.push(t), cell("update", "web", "eu-1"))
+		h.Say(7, fakeforge.User{ID: 66, Login: fakeforge.Bot.Login}, forge.Marker("")+"\nmine")
+		post(t, h.forge(t), p)
+		if done := post(t, h.forge(t), p); done.Comment != "unchanged" || len(h.bodies(t)) != 2 {
+			t.Errorf("ID %d: %s, %q", id, done.Comment, h.bodies(t))
+		}
+	}
+}
+
+// Our comment is found behind pages of others.
+func TestManyComments(t *testing.T) {
+	for _, start := range []func(string) *fakeforge.Server{fakeforge.GitHub, fakeforge.GitLab, fakeforge.Gitea} {
+		h := newFake(t, start)
+		p := planOf(h.move(t), h.push(t))
+		for range 7 {
+			h.say(t, "hello")
+		}
+		post(t, h.forge(t), p)
+		if done := post(t, h.forge(t), p); done.Comment != "unchanged" || len(h.bodies(t)) != 8 {
+			t.Errorf("%s: %s, %q", h.Kind(), done.Comment, h.bodies(t))
+		}
+	}
+}
+
+// What a push adds is told once, also when the edit after it failed.
+func TestEditThatFails(t *testing.T) {
 	h := newFake(t, fakeforge.GitHub)
-	h.SetApp()
-	p := planOf(h.move(t), h.push(t), cell("update", "web", "eu-1"))
-	h.Say(7, fakeforge.User{ID: 66, Login: fakeforge.Bot.Login}, forge.Marker("")+"\nmine")
-	post(t, h.forge(t), p)
-	if done := post(t, h.forge(t), p); done.Comment != "unchanged" || len(h.bodies(t)) != 2 {
-		t.Errorf("%s, %q", done.Comment, h.bodies(t))
+	base := h.move(t)
+	f := h.forge(t)
+	post(t, f, planOf(base, h.push(t)))
+	p := planOf(base, h.push(t), cell("delete", "web", "eu-1"))
+	h.Fail(once(fakeforge.Answer{Code: 403, Body: `{"message":"no"}`}, func(r *http.Request) bool { return r.Method == http.MethodPatch }))
+	if _, err := forge.Post(t.Context(), f, p, forge.Options{Timeout: forge.Timeout}); err == nil || len(h.bodies(t)) != 2 {
+		t.Fatalf("%v, %q", err, h.bodies(t))
+	}
+	if done := post(t, f, p); done.Comment != "edited" || done.Alert || len(h.bodies(t)) != 2 {
+		t.Errorf("%+v, %q", done, h.bodies(t))
 	}
 }
 
