@@ -125,6 +125,37 @@ func TestEditedByHand(t *testing.T) {
 	}
 }
 
+// The longest plan, with all that a comment remembers, is one that GitHub takes.
+func TestLongestComment(t *testing.T) {
+	h := newFake(t, fakeforge.GitHub)
+	base := h.move(t)
+	f := h.forge(t)
+	o := forge.Options{Scope: strings.Repeat("ß", forge.MostScope/2), Timeout: forge.Timeout}
+	for range 13 {
+		p := planOf(base, h.push(t))
+		for n := range 200 {
+			c := cell("delete", fmt.Sprintf("web-%03d-%s", n, strings.Repeat("x", 80)), fmt.Sprintf("cluster-%s-%03d", strings.Repeat("y", 60), n))
+			c.Change = fmt.Sprint("c", n)
+			more := planOf(base, h.head, c)
+			p.Cells, p.Clusters = append(p.Cells, more.Cells...), append(p.Clusters, more.Clusters...)
+			p.Changes = append(p.Changes, plan.Change{ID: c.Change, Object: c.Object, Action: c.Action, Disposition: c.Disposition, Clusters: []string{c.Cluster}, Cells: 1})
+			p.Findings = append(p.Findings, plan.Finding{Code: fmt.Sprint("code-", n), Severity: fleet.SeverityNotice, Message: strings.Repeat("@acme ", 100)})
+		}
+		p.Summary.Cells.Deleted = 1 << 60
+		if _, err := forge.Post(t.Context(), f, p, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	body := h.bodies(t)[0]
+	if len(body) < 40_000 {
+		t.Errorf("the plan is no long one: %d bytes", len(body))
+	}
+	has(t, body, "Earlier plans of this pull request (12)")
+	if forge.Remembered(body) == "" {
+		t.Error("it remembers nothing")
+	}
+}
+
 // Each scope has a comment and a status of its own.
 func TestScopes(t *testing.T) {
 	h := newFake(t, fakeforge.Gitea)
@@ -306,8 +337,11 @@ func TestChecks(t *testing.T) {
 	}
 	p.Findings = append(p.Findings, plan.Finding{Code: "no-file", Severity: fleet.SeverityNotice, Message: "x"},
 		plan.Finding{Code: "outside", Severity: fleet.SeverityNotice, Message: "x", File: "../../etc/passwd", Line: 1})
-	post(t, h.forge(t), p)
-	post(t, h.forge(t), p)
+	for range 2 {
+		if _, err := forge.Post(t.Context(), h.forge(t), p, forge.Options{Path: "fleets/eu", Timeout: forge.Timeout}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	checks := h.Checks()
 	if len(checks) != 1 || checks[0].Commit != h.head || checks[0].Status != "completed" || checks[0].Conclusion != "success" || len(checks[0].Annotations) != 121 {
 		t.Fatalf("the checks are %+v", checks)
@@ -316,7 +350,7 @@ func TestChecks(t *testing.T) {
 		Path, Message string
 		Line          int `json:"start_line"`
 	}
-	if err := json.Unmarshal(checks[0].Annotations[120], &last); err != nil || last.Path != "apps/web.yaml" || last.Line != 3 || last.Message != "2 works on 2 clusters: update, now" {
+	if err := json.Unmarshal(checks[0].Annotations[120], &last); err != nil || last.Path != "fleets/eu/apps/web.yaml" || last.Line != 3 || last.Message != "2 works on 2 clusters: update, now" {
 		t.Errorf("the last annotation is %+v, %v", last, err)
 	}
 }
