@@ -18,6 +18,7 @@ import (
 type Copy struct {
 	interpret.Observed
 	Message string // why it is not applied
+	Runs    string // the commit whose content it has
 }
 
 // MemberStatus shows a binding in Karmada's terms, with what its copies were seen
@@ -28,7 +29,7 @@ func (s *State) MemberStatus(b *Binding, copies []Copy) *workv1alpha2.ResourceBi
 
 	applied := map[string]bool{}
 	for _, c := range known(copies) {
-		item := workv1alpha2.AggregatedStatusItem{ClusterName: c.Cluster, Applied: c.Applied, Health: workv1alpha2.ResourceHealth(c.Health)}
+		item := workv1alpha2.AggregatedStatusItem{ClusterName: c.Cluster, Applied: c.Applied, Revision: c.Runs, Health: workv1alpha2.ResourceHealth(c.Health)}
 		if !c.Applied {
 			item.AppliedMessage = c.Message
 		}

@@ -26,6 +26,7 @@ type planFlags struct {
 	out              []string
 	failOn           []string
 	expectDigest     string
+	positions        string
 }
 
 func newPlan() *cobra.Command {
@@ -63,6 +64,7 @@ printed.`,
 	cmd.Flags().BoolVar(&f.all, "all", false, "list what waits as before, too, and every cluster by name")
 	cmd.Flags().StringSliceVar(&f.show, "show", nil, "also show: "+strings.Join(planShows, ", "))
 	cmd.Flags().StringArrayVar(&f.out, "out", nil, "write the plan into a file as well, `FORM=FILE`, with a form of -o; can be repeated; - is the standard output")
+	cmd.Flags().StringVar(&f.positions, "positions", "", "`file or URL` with what 'fairlead status -o json' printed: plan from what clusters run (default: what was released to them)")
 	cmd.Flags().StringSliceVar(&f.failOn, "fail-on", nil, "exit 3 if the plan has one of these: delete, move, caution, error, or the code of a finding")
 	cmd.Flags().StringVar(&f.expectDigest, "expect-digest", "", "exit 4 if the plan does not have this `digest`, which -o json shows")
 	cmd.Flags().BoolVar(&f.detailedExitcode, "detailed-exitcode", false, "exit 2 if something changes on a cluster")
@@ -142,7 +144,11 @@ func (f *planFlags) plan(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	r, err := plan.Make(l, plan.Request{Base: f.base, Head: f.head, NoMerge: f.noMerge, Each: f.each, Noise: slices.Contains(f.show, showNoise), Now: time.Now()})
+	reported, err := readPositions(cmd.Context(), f.positions)
+	if err != nil {
+		return err
+	}
+	r, err := plan.Make(l, plan.Request{Base: f.base, Head: f.head, NoMerge: f.noMerge, Each: f.each, Noise: slices.Contains(f.show, showNoise), Reported: reported, Now: time.Now()})
 	if err != nil {
 		return err
 	}

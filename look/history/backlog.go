@@ -93,5 +93,34 @@ func (b *Backlog) Of(id object.ID, cluster string) (waiting []*source.Commit, he
 	return waiting, b.commits[o.Held[cluster]]
 }
 
+// Missed returns the commits whose content was sent to a cluster after that of one which
+// it still runs, oldest first.
+func (b *Backlog) Missed(id object.ID, cluster, runs string) (sent []*source.Commit) {
+	o, from := b.objects[id], -1
+	if o == nil {
+		return nil
+	}
+	if place, walked := b.order[runs]; walked {
+		from = place
+	}
+	for _, e := range o.Entries {
+		if b.order[e.Commit.Hash] <= from {
+			continue
+		}
+		for _, h := range e.Happened {
+			switch {
+			case h.Cluster != cluster || !h.Type.Sends():
+			case h.Type == propagate.ChangeReleased:
+				for _, hash := range e.Released[cluster] {
+					sent = append(sent, b.commits[hash])
+				}
+			default:
+				sent = append(sent, e.Commit)
+			}
+		}
+	}
+	return sent
+}
+
 // Order returns the place of a commit in the walk.
 func (b *Backlog) Order(commit string) int { return b.order[commit] }

@@ -17,6 +17,8 @@ type States struct {
 	History *History
 	Since   string // the commit at which the fold begins; "" is the usual one
 	Cache   *Cache // nil without one
+
+	last *Folded // that At returned
 }
 
 // Resolve returns the commit of a revision; "" is the default branch.
@@ -44,9 +46,14 @@ var WorthKeeping = 200 * time.Millisecond
 
 // At folds the history up to a commit, from the nearest one in the cache.
 func (l *States) At(head string) (propagate.State, error) {
+	if l.last != nil && l.last.Commit == head {
+		return l.last.State, nil // a plan after another one has the same base
+	}
+
 	began := time.Now()
 	from := l.kept(head)
 	if from.Commit == head {
+		l.last = &from
 		return from.State, nil
 	}
 
@@ -83,8 +90,9 @@ func (l *States) At(head string) (propagate.State, error) {
 		return from.State, err
 	}
 
+	l.last = &Folded{State: from.State, Begun: from.Begun || Begins(commits)}
 	if l.Cache != nil && from.Commit == head && time.Since(began) >= WorthKeeping {
-		l.Cache.Keep(&Folded{State: from.State, Begun: from.Begun || Begins(commits)})
+		l.Cache.Keep(l.last)
 	}
 
 	return from.State, nil

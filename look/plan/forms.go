@@ -62,8 +62,9 @@ func inForm(name string) func(*Plan, io.Writer) error {
 }
 
 // GitLab writes the totals of GitLab's Terraform report, which its merge requests show:
-// what a merge sends to clusters now. For what cannot be planned there are none, and
-// GitLab says that the report is not valid.
+// what a merge sends to clusters now. A generated object that takes the place of another
+// one is an update. For what cannot be planned there are none, and GitLab says that the
+// report is not valid.
 func (r *Plan) GitLab(out io.Writer) error {
 	if !r.Complete {
 		return json.NewEncoder(out).Encode(struct{}{})
@@ -73,16 +74,17 @@ func (r *Plan) GitLab(out io.Writer) error {
 		Update int `json:"update"`
 		Delete int `json:"delete"`
 	}
+	come, replaced := r.replacements()
 	for _, c := range r.Cells {
-		if c.Disposition != propagate.Now && c.Disposition != propagate.Released {
+		if replaced[c.Change] || c.Disposition != propagate.Now && c.Disposition != propagate.Released {
 			continue
 		}
-		switch c.Action {
-		case propagate.ActionCreate:
+		switch {
+		case c.Action == propagate.ActionCreate && !come[c.Change]:
 			totals.Create++
-		case propagate.ActionDelete:
+		case c.Action == propagate.ActionDelete:
 			totals.Delete++
-		case propagate.ActionNone:
+		case c.Action == propagate.ActionNone:
 		default:
 			totals.Update++
 		}

@@ -26,12 +26,12 @@ var codes = []string{
 	fleet.FindingUnusedComponent, fleet.FindingUnlisted, fleet.FindingEncrypted, fleet.FindingNotApplied,
 	fleet.FindingOldSpelling,
 	report.FindingBaseStuck, report.FindingHoldExpired, report.FindingHoldUnexplained,
-	FindingReleasedBeforeHold, FindingConfirmedHere, FindingBeginHere,
+	FindingReleasedBeforeHold, FindingConfirmedHere, FindingBeginHere, FindingPositionDiffers,
 }
 
 // The words of a gate that are no code of a finding.
 const (
-	GateDelete  = "delete"  // an object is deleted on a cluster, as part of a move, too
+	GateDelete  = "delete"  // an object is deleted on a cluster, as part of a move, too, and none takes its place
 	GateMove    = "move"    // a cluster loses an object or replicas to another one
 	GateCaution = "caution" // a finding is a caution or an error
 	GateError   = "error"   // a finding is an error
@@ -60,9 +60,10 @@ func (r *Plan) stop(word string) (n int, first string) {
 		}
 	}
 
+	_, replaced := r.replacements()
 	for _, c := range r.Cells {
 		switch {
-		case word == GateDelete && c.Action == propagate.ActionDelete, word == GateMove && len(c.After) > 0:
+		case word == GateDelete && c.Action == propagate.ActionDelete && !replaced[c.Change], word == GateMove && len(c.After) > 0:
 			add(fmt.Sprintf("%s on %s", c.Object.Text(), c.Cluster))
 		}
 	}
@@ -73,4 +74,14 @@ func (r *Plan) stop(word string) (n int, first string) {
 		}
 	}
 	return n, first
+}
+
+// replacements are the ids of the changes that bring generated objects in place of
+// others, and of those that take the others away.
+func (r *Plan) replacements() (come, gone map[string]bool) {
+	come, gone = map[string]bool{}, map[string]bool{}
+	for _, c := range r.Changes {
+		come[c.ID], gone[c.ID] = c.Replaces != "", c.ReplacedBy != ""
+	}
+	return come, gone
 }

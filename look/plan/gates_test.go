@@ -67,7 +67,7 @@ func gated() *plan.Plan {
 	web := report.Object{Kind: "Deployment", Namespace: "shop", Name: "web"}
 	return &plan.Plan{
 		Complete: true,
-		Images:   []plan.Image{}, Releases: []plan.Release{}, Suspensions: []plan.Suspension{}, Deferred: []plan.Deferral{}, Changes: []plan.Change{},
+		Images:   []plan.Image{}, Releases: []plan.Release{}, Suspensions: []plan.Suspension{}, Deferred: []plan.Deferral{}, Changes: []plan.Change{{ID: "c1", Replaces: "web-1"}, {ID: "c2", ReplacedBy: "web-2"}},
 		Cells: []plan.Cell{
 			{Object: web, Cluster: "eu-1", Action: propagate.ActionCreate, Disposition: propagate.Now},
 			{Object: web, Cluster: "eu-2", Action: propagate.ActionUpdate, Disposition: propagate.Released},
@@ -78,6 +78,8 @@ func gated() *plan.Plan {
 			{Object: web, Cluster: "us-4", Action: propagate.ActionCreate, Disposition: propagate.Deferred},
 			{Object: web, Cluster: "us-5", Action: propagate.ActionNone, Disposition: propagate.Held},
 			{Object: web, Cluster: "us-6", Action: propagate.ActionPreserve, Disposition: propagate.Now},
+			{Object: web, Cluster: "us-7", Action: propagate.ActionCreate, Disposition: propagate.Now, Change: "c1"},
+			{Object: web, Cluster: "us-7", Action: propagate.ActionDelete, Disposition: propagate.Now, Change: "c2"},
 		},
 		Findings: []plan.Finding{
 			{Code: fleet.FindingNewCluster, Severity: fleet.SeverityNotice, Message: "a cluster appears"},
@@ -114,7 +116,7 @@ func TestStops(t *testing.T) {
 
 func TestGitLabReport(t *testing.T) {
 	r := gated()
-	for complete, want := range map[bool]string{true: `{"create":1,"update":3,"delete":2}`, false: `{}`} {
+	for complete, want := range map[bool]string{true: `{"create":1,"update":4,"delete":2}`, false: `{}`} {
 		r.Complete = complete
 		form, ok := plan.FormOf(plan.FormGitLab)
 		var out bytes.Buffer

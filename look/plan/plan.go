@@ -27,6 +27,7 @@ type Plan struct {
 	Base          Revision     `json:"base"`
 	Head          Revision     `json:"head"`
 	Merge         *Merge       `json:"merge,omitempty"`
+	Positions     Positions    `json:"positions"`
 	Digest        string       `json:"digest"`
 	Summary       Summary      `json:"summary"`
 	Clusters      []Cluster    `json:"clusters"`
@@ -37,6 +38,8 @@ type Plan struct {
 	Changes       []Change     `json:"changes"`
 	Cells         []Cell       `json:"cells"`
 	Findings      []Finding    `json:"findings"`
+
+	differ map[object.ID][]string // the clusters that run something else than was released
 }
 
 // Summary counts what is in a plan.
@@ -145,7 +148,7 @@ type Ends struct {
 func New(p *propagate.Plan, of Ends) *Plan {
 	r := &Plan{
 		APIVersion: report.APIVersion, Kind: "Plan", FormatVersion: "1.1", Complete: !p.Incomplete,
-		Base: Revision{Commit: of.Base}, Head: Revision{Commit: of.Head},
+		Base: Revision{Commit: of.Base}, Head: Revision{Commit: of.Head}, Positions: Positions{PositionsDerived, of.Base},
 		Clusters: []Cluster{}, Cells: []Cell{}, Findings: []Finding{}, Releases: []Release{},
 	}
 	r.refused(of)

@@ -13,6 +13,7 @@ import (
 	"github.com/fairlead/fairlead/look/report"
 	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/propagate"
+	"github.com/fairlead/fairlead/source"
 )
 
 // Release is a hold that a change lifts, and what it lets out on one cluster.
@@ -70,6 +71,9 @@ func (r *Plan) releases(states *history.States, base *propagate.State, cells []p
 			of[hold] = &Release{Policy: c.Policy.Name, Cluster: c.Cluster, Since: since(base, hold), Commits: []report.CommitInfo{}, Unknown: back == nil}
 		}
 		of[hold].add(c, back, now)
+		if back != nil && c.Runs != nil && slices.Contains(r.differ[c.Object], c.Cluster) {
+			of[hold].carries(back.Missed(c.Object, c.Cluster, c.Runs.Revision))
+		}
 	}
 	for _, release := range of {
 		slices.SortStableFunc(release.Commits, func(a, b report.CommitInfo) int { return back.Order(a.Commit) - back.Order(b.Commit) })
@@ -114,13 +118,18 @@ func (r *Release) add(c *propagate.Cell, back *history.Backlog, now time.Time) {
 	}
 
 	waiting, held := back.Of(c.Object, c.Cluster)
-	for _, commit := range waiting {
-		if !slices.ContainsFunc(r.Commits, func(known report.CommitInfo) bool { return known.Commit == commit.Hash }) {
-			r.Commits = append(r.Commits, *report.NewCommitInfo(commit))
-		}
-	}
+	r.carries(waiting)
 	if held != nil && (r.Since.Date == nil || held.When.Before(*r.Since.Date)) {
 		when := held.When
 		r.Since.Commit, r.Since.Date, r.Since.Days = held.Hash, &when, int(now.Sub(when).Hours()/24)
+	}
+}
+
+// carries adds commits that are let out.
+func (r *Release) carries(commits []*source.Commit) {
+	for _, commit := range commits {
+		if !slices.ContainsFunc(r.Commits, func(known report.CommitInfo) bool { return known.Commit == commit.Hash }) {
+			r.Commits = append(r.Commits, *report.NewCommitInfo(commit))
+		}
 	}
 }

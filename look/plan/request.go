@@ -27,7 +27,9 @@ type Request struct {
 	Each bool
 	// Noise has the paths listed that tell a reviewer nothing.
 	Noise bool
-	Now   time.Time // it decides which holds have expired
+	// Reported is what clusters say they run; without it, they run what was released.
+	Reported *Reported
+	Now      time.Time // it decides which holds have expired
 }
 
 // Make folds the history of the base, and the change on top of it.
@@ -49,7 +51,7 @@ func Make(states *history.States, q Request) (*Plan, error) {
 		return nil, err
 	}
 
-	l := &landing{states: states, merge: merge, before: &before, after: &before, request: q}
+	l := &landing{states: states, merge: merge, folded: &before, before: &before, after: &before, request: q}
 	l.base.Ref, l.head.Ref = refOf(states.Repo, q.Base, base), refOf(states.Repo, q.Head, head)
 	l.base.Commit, l.head.Commit = merge.Base, head
 	compared, err := l.compare()
@@ -63,7 +65,10 @@ func Make(states *history.States, q Request) (*Plan, error) {
 	compared.Findings = append(compared.Findings, found...)
 
 	r := New(compared, Ends{Base: merge.Base, Head: head, Before: l.before, After: l.after, Causes: l.causes, Noise: q.Noise})
-	r.Base, r.Head, r.Merge = l.base, l.head, l.result()
+	r.Base, r.Head, r.Merge, r.differ = l.base, l.head, l.result(), l.differ.clusters
+	if q.Reported != nil {
+		r.Positions = Positions{PositionsReported, q.Reported.head}
+	}
 	return r, r.releases(states, l.before, compared.Cells, q.Now)
 }
 
@@ -76,13 +81,16 @@ func (q Request) merge(states *history.States, base, head string) (*history.Merg
 
 // landing is a change on its way into a plan.
 type landing struct {
-	states        *history.States
-	request       Request
-	merge         *history.Merge
-	base, head    Revision
-	before, after *propagate.State
-	causes        map[object.ID][]fleet.Origin
-	unplanned     []fleet.Finding // why there is no state after
+	states     *history.States
+	request    Request
+	merge      *history.Merge
+	base, head Revision
+	// folded is the state at the base, before has what clusters run, and after what they
+	// should.
+	folded, before, after *propagate.State
+	causes                map[object.ID][]fleet.Origin
+	unplanned             []fleet.Finding // why there is no state after
+	differ                differences     // between folded and before
 }
 
 // compare compares the states before and after.
@@ -96,7 +104,7 @@ func (l *landing) compare() (*propagate.Plan, error) {
 		return &propagate.Plan{Incomplete: true}, nil
 	}
 
-	after, guard, err := preview(*l.before, l.merge)
+	after, guard, err := preview(*l.folded, l.merge)
 	var conflict *history.ConflictError
 	switch {
 	case errors.As(err, &conflict):
@@ -107,9 +115,16 @@ func (l *landing) compare() (*propagate.Plan, error) {
 	}
 	l.after = &after
 	if !l.request.Each { // the last of many commits is not what made the difference
-		if l.causes, err = l.states.History.Causes(l.before); err != nil {
+		if l.causes, err = l.states.History.Causes(l.folded); err != nil {
 			return nil, err
 		}
+	}
+	if q := l.request; q.Reported != nil {
+		before, differ, err := q.Reported.moved(l.states, *l.folded)
+		if err != nil {
+			return nil, err
+		}
+		l.before, l.differ = &before, differ
 	}
 	return propagate.Compare(l.before, l.after, guard), nil
 }
@@ -127,8 +142,8 @@ func (l *landing) findings() ([]fleet.Finding, error) {
 		return nil, err
 	}
 
-	stuck, err := report.BaseFindings(l.states, l.before)
-	found = slices.Concat(found, split, stuck)
+	stuck, err := report.BaseFindings(l.states, l.folded)
+	found = slices.Concat(found, split, stuck, l.differ.findings)
 	if l.merge.Moved != "" {
 		found = append(found, l.moved())
 	}
@@ -142,7 +157,7 @@ func (l *landing) split() ([]fleet.Finding, error) {
 		return nil, nil
 	}
 
-	each, _, err := l.states.PreviewEach(*l.before, l.merge)
+	each, _, err := l.states.PreviewEach(*l.folded, l.merge)
 	var conflict *history.ConflictError
 	switch {
 	case errors.As(err, &conflict):

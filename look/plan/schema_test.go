@@ -62,7 +62,9 @@ func schemaOfTypes(t *testing.T) []byte {
 }
 
 func TestSchemaTellsPlansFromOthers(t *testing.T) {
-	raw, err := json.Marshal(gated())
+	r := gated()
+	r.Changes = []plan.Change{}
+	raw, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,6 +48,9 @@ type MatrixCell struct {
 	State    status.State `json:"state,omitempty"`
 	Held     bool         `json:"held,omitempty"`
 	Deferred bool         `json:"deferred,omitempty"`
+	// Runs is the commit whose content the cluster has; "" if it has none of ours, or if
+	// nobody knows.
+	Runs string `json:"runs,omitempty"`
 	// Behind is how many commits an outdated cell is behind, -1 if the branch does
 	// not have the commit that it runs.
 	Behind int    `json:"behind,omitempty"`
@@ -191,7 +194,7 @@ func newMatrixRow(r Row, waves [][]string, cells map[string]*status.Cell) Matrix
 }
 
 func newMatrixCell(c *status.Cell) MatrixCell {
-	m := MatrixCell{Cluster: c.Cluster, State: c.State, Held: c.Held, Deferred: c.Deferred, Why: c.Why, Failure: c.Failure, After: c.After}
+	m := MatrixCell{Cluster: c.Cluster, State: c.State, Runs: c.Runs, Held: c.Held, Deferred: c.Deferred, Why: c.Why, Failure: c.Failure, After: c.After}
 	if c.State == status.Outdated {
 		m.Behind = c.Behind
 	}

@@ -275,7 +275,7 @@ func Copies(cells map[string]*Cell) (copies []propagate.Copy) {
 		if !c.wanted {
 			continue // it is no longer the binding's, or not yet
 		}
-		copied := propagate.Copy{Message: c.Reason()}
+		copied := propagate.Copy{Message: c.Reason(), Runs: c.Runs}
 		copied.Cluster = c.Cluster
 		copied.Applied = c.Arrived && c.State != Pending
 		if c.Observed != nil {

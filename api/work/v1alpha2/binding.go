@@ -148,9 +148,11 @@ type AggregatedStatusItem struct {
 	ClusterName string                `json:"clusterName"`
 	Status      *runtime.RawExtension `json:"status,omitempty"`
 	// Applied reports whether the cluster has acknowledged what was released to it.
-	Applied        bool           `json:"applied,omitempty"`
-	AppliedMessage string         `json:"appliedMessage,omitempty"`
-	Health         ResourceHealth `json:"health,omitempty"`
+	Applied        bool   `json:"applied,omitempty"`
+	AppliedMessage string `json:"appliedMessage,omitempty"`
+	// Revision is the commit whose content the object has. Karmada has no such field.
+	Revision string         `json:"revision,omitempty"`
+	Health   ResourceHealth `json:"health,omitempty"`
 }
 
 // ResourceHealth is the health of an object on a cluster: Healthy, Unhealthy or
