@@ -20,8 +20,8 @@ const (
 )
 
 // check is the plan as a check run: its findings, and what each document causes, at
-// their lines.
-func (d draft) check(p *plan.Plan, commit string) Check {
+// their lines. The files of a plan are relative to the fleet's directory.
+func (d draft) check(p *plan.Plan, commit, below string) Check {
 	all := append(fromFindings(p), fromCells(p)...)
 	c := Check{
 		Name: "fairlead plan", Commit: commit, State: d.state, Title: d.record.Verdict,
@@ -33,6 +33,9 @@ func (d draft) check(p *plan.Plan, commit string) Check {
 	if more := len(all) - mostAnnotations; more > 0 {
 		all = all[:mostAnnotations]
 		c.Summary += fmt.Sprintf(" %d more remarks have no annotation.", more)
+	}
+	for i := range all {
+		all[i].Path = path.Join(below, all[i].Path)
 	}
 	c.Annotations = all
 

@@ -169,3 +169,23 @@ func TestBadTargets(t *testing.T) {
 		})
 	}
 }
+
+// A forge may be named by its page or by its API.
+func TestBase(t *testing.T) {
+	for _, test := range []struct{ kind, url, want string }{
+		{"github", "", "https://api.github.com/"},
+		{"github", "https://github.com", "https://api.github.com/"},
+		{"github", "https://api.github.com", "https://api.github.com/"},
+		{"github", "https://ghe.example.com/", "https://ghe.example.com/api/v3/"},
+		{"github", "https://ghe.example.com/api/v3", "https://ghe.example.com/api/v3/"},
+		{"github", "https://acme.ghe.com", "https://api.acme.ghe.com/"},
+		{"github", "https://api.acme.ghe.com", "https://api.acme.ghe.com/"},
+		{"gitlab", "", "https://gitlab.com/"},
+		{"gitlab", "https://git.example.com/gitlab", "https://git.example.com/gitlab/"},
+		{"gitea", "https://git.example.com/", "https://git.example.com/"},
+	} {
+		if got, err := forge.Base(forge.Target{Kind: test.kind, URL: test.url}); got != test.want || err != nil {
+			t.Errorf("%s %q: got %s, %v, want %s", test.kind, test.url, got, err, test.want)
+		}
+	}
+}

@@ -38,3 +38,12 @@ func Remembered(body string) string {
 	}
 	return r.String()
 }
+
+// Base is the URL that the requests of a target begin with.
+func Base(t Target) (string, error) {
+	u, err := t.base()
+	if err != nil {
+		return "", err
+	}
+	return u.String(), nil
+}

@@ -24,6 +24,7 @@ const Timeout = time.Minute
 type Options struct {
 	Scope   string // of which fleet the plan is, where a repository has several
 	Head    string // the commit that the plan was made for, from the event of the forge
+	Path    string // of the fleet inside the repository, for annotations; "" is its root
 	Timeout time.Duration
 	DryRun  io.Writer // gets what would be written, and nothing is
 }
@@ -74,7 +75,7 @@ func Post(ctx context.Context, f Forge, p *plan.Plan, o Options) (Result, error)
 	if err := repeat(ctx, func() error { return setStatus(ctx, f, pull.Head, r.Status) }); err != nil {
 		return r, because("the comment is there, but the commit status cannot be written", err)
 	}
-	r.Notes = append(r.Notes, check(ctx, f, d.check(p, pull.Head))...)
+	r.Notes = append(r.Notes, check(ctx, f, d.check(p, pull.Head, o.Path))...)
 	return r, nil
 }
 

@@ -125,6 +125,37 @@ func TestEditedByHand(t *testing.T) {
 	}
 }
 
+// The longest plan, with all that a comment remembers, is one that GitHub takes.
+func TestLongestComment(t *testing.T) {
+	h := newFake(t, fakeforge.GitHub)
+	base := h.move(t)
+	f := h.forge(t)
+	o := forge.Options{Scope: strings.Repeat("ß", forge.MostScope/2), Timeout: forge.Timeout}
+	for range 13 {
+		p := planOf(base, h.push(t))
+		for n := range 200 {
+			c := cell("delete", fmt.Sprintf("web-%03d-%s", n, strings.Repeat("x", 80)), fmt.Sprintf("cluster-%s-%03d", strings.Repeat("y", 60), n))
+			c.Change = fmt.Sprint("c", n)
+			more := planOf(base, h.head, c)
+			p.Cells, p.Clusters = append(p.Cells, more.Cells...), append(p.Clusters, more.Clusters...)
+			p.Changes = append(p.Changes, plan.Change{ID: c.Change, Object: c.Object, Action: c.Action, Disposition: c.Disposition, Clusters: []string{c.Cluster}, Cells: 1})
+			p.Findings = append(p.Findings, plan.Finding{Code: fmt.Sprint("code-", n), Severity: fleet.SeverityNotice, Message: strings.Repeat("@acme ", 100)})
+		}
+		p.Summary.Cells.Deleted = 1 << 60
+		if _, err := forge.Post(t.Context(), f, p, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	body := h.bodies(t)[0]
+	if len(body) < 40_000 {
+		t.Errorf("the plan is no long one: %d bytes", len(body))
+	}
+	has(t, body, "Earlier plans of this pull request (12)")
+	if forge.Remembered(body) == "" {
+		t.Error("it remembers nothing")
+	}
+}
+
 // Each scope has a comment and a status of its own.
 func TestScopes(t *testing.T) {
 	h := newFake(t, fakeforge.Gitea)
@@ -214,13 +245,46 @@ func TestAlertIsEscaped(t *testing.T) {
 // The token of an app is no user in GitHub's REST API; a user who has the app's name is
 // not the app.
 func TestAppOfGitHub(t *testing.T) {
+	for _, id := range []int64{0, fakeforge.Bot.ID} {
+		h := newFake(t, fakeforge.GitHub)
+		h.SetApp(id)
+		p := planOf(h.move(t), h.push(t), cell("update", "web", "eu-1"))
+		h.Say(7, fakeforge.User{ID: 66, Login: fakeforge.Bot.Login}, forge.Marker("")+"\nmine")
+		post(t, h.forge(t), p)
+		if done := post(t, h.forge(t), p); done.Comment != "unchanged" || len(h.bodies(t)) != 2 {
+			t.Errorf("ID %d: %s, %q", id, done.Comment, h.bodies(t))
+		}
+	}
+}
+
+// Our comment is found behind pages of others.
+func TestManyComments(t *testing.T) {
+	for _, start := range []func(string) *fakeforge.Server{fakeforge.GitHub, fakeforge.GitLab, fakeforge.Gitea} {
+		h := newFake(t, start)
+		p := planOf(h.move(t), h.push(t))
+		for range 7 {
+			h.say(t, "hello")
+		}
+		post(t, h.forge(t), p)
+		if done := post(t, h.forge(t), p); done.Comment != "unchanged" || len(h.bodies(t)) != 8 {
+			t.Errorf("%s: %s, %q", h.Kind(), done.Comment, h.bodies(t))
+		}
+	}
+}
+
+// What a push adds is told once, also when the edit after it failed.
+func TestEditThatFails(t *testing.T) {
 	h := newFake(t, fakeforge.GitHub)
-	h.SetApp()
-	p := planOf(h.move(t), h.push(t), cell("update", "web", "eu-1"))
-	h.Say(7, fakeforge.User{ID: 66, Login: fakeforge.Bot.Login}, forge.Marker("")+"\nmine")
-	post(t, h.forge(t), p)
-	if done := post(t, h.forge(t), p); done.Comment != "unchanged" || len(h.bodies(t)) != 2 {
-		t.Errorf("%s, %q", done.Comment, h.bodies(t))
+	base := h.move(t)
+	f := h.forge(t)
+	post(t, f, planOf(base, h.push(t)))
+	p := planOf(base, h.push(t), cell("delete", "web", "eu-1"))
+	h.Fail(once(fakeforge.Answer{Code: 403, Body: `{"message":"no"}`}, func(r *http.Request) bool { return r.Method == http.MethodPatch }))
+	if _, err := forge.Post(t.Context(), f, p, forge.Options{Timeout: forge.Timeout}); err == nil || len(h.bodies(t)) != 2 {
+		t.Fatalf("%v, %q", err, h.bodies(t))
+	}
+	if done := post(t, f, p); done.Comment != "edited" || done.Alert || len(h.bodies(t)) != 2 {
+		t.Errorf("%+v, %q", done, h.bodies(t))
 	}
 }
 
@@ -273,8 +337,11 @@ func TestChecks(t *testing.T) {
 	}
 	p.Findings = append(p.Findings, plan.Finding{Code: "no-file", Severity: fleet.SeverityNotice, Message: "x"},
 		plan.Finding{Code: "outside", Severity: fleet.SeverityNotice, Message: "x", File: "../../etc/passwd", Line: 1})
-	post(t, h.forge(t), p)
-	post(t, h.forge(t), p)
+	for range 2 {
+		if _, err := forge.Post(t.Context(), h.forge(t), p, forge.Options{Path: "fleets/eu", Timeout: forge.Timeout}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	checks := h.Checks()
 	if len(checks) != 1 || checks[0].Commit != h.head || checks[0].Status != "completed" || checks[0].Conclusion != "success" || len(checks[0].Annotations) != 121 {
 		t.Fatalf("the checks are %+v", checks)
@@ -283,7 +350,7 @@ func TestChecks(t *testing.T) {
 		Path, Message string
 		Line          int `json:"start_line"`
 	}
-	if err := json.Unmarshal(checks[0].Annotations[120], &last); err != nil || last.Path != "apps/web.yaml" || last.Line != 3 || last.Message != "2 works on 2 clusters: update, now" {
+	if err := json.Unmarshal(checks[0].Annotations[120], &last); err != nil || last.Path != "fleets/eu/apps/web.yaml" || last.Line != 3 || last.Message != "2 works on 2 clusters: update, now" {
 		t.Errorf("the last annotation is %+v, %v", last, err)
 	}
 }

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"io/fs"
+	"path"
 	"strings"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 type commentFlags struct {
 	forge.Target
 	plan, scope string
+	path        string
 	timeout     time.Duration
 	dryRun      bool
 }
@@ -45,6 +48,7 @@ GITHUB_TOKEN, GITLAB_TOKEN or GITEA_TOKEN.`,
 	flags.Int64Var(&f.Pull, "pull", 0, "number of the pull request")
 	flags.StringVar(&f.Head, "head", "", "commit that the plan was made for (default: that of the event, else that of the plan)")
 	flags.StringVar(&f.scope, "scope", "", "name of the fleet, where one repository has several")
+	flags.StringVar(&f.path, "path", ".", "directory of the fleet inside the repository, for annotations")
 	flags.DurationVar(&f.timeout, "timeout", forge.Timeout, "how long to try when the forge limits requests or fails")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print what would be written, and write nothing")
 	return cmd
@@ -63,7 +67,7 @@ func (f *commentFlags) comment(cmd *cobra.Command) error {
 		return err
 	}
 
-	o := forge.Options{Scope: f.scope, Timeout: f.timeout}
+	o := forge.Options{Scope: f.scope, Path: f.path, Timeout: f.timeout}
 	if f.dryRun {
 		o.DryRun = cmd.OutOrStdout()
 	}
@@ -85,6 +89,8 @@ func (f *commentFlags) check() error {
 		return usagef("--plan is required")
 	case f.timeout <= 0:
 		return usagef("--timeout must be greater than 0")
+	case !fs.ValidPath(path.Clean(f.path)):
+		return usagef("--path %q must be a directory inside the repository", f.path)
 	case f.Pull < 0:
 		return usagef("--pull must be greater than 0")
 	case len(f.scope) > forge.MostScope:

@@ -18,7 +18,7 @@ func (s *Server) gitHub(mux *http.ServeMux) {
 		answer(w, http.StatusOK, gitHubUser(Bot))
 	})
 	mux.HandleFunc("POST /api/graphql", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, http.StatusOK, object{"data": object{"viewer": object{"login": Bot.Login, "databaseId": Bot.ID}}})
+		answer(w, http.StatusOK, object{"data": object{"viewer": object{"login": Bot.Login, "databaseId": s.appID}}})
 	})
 	mux.HandleFunc("GET "+repo+"/pulls", s.gitHubPulls)
 	mux.HandleFunc("GET "+repo+"/pulls/{n}", func(w http.ResponseWriter, r *http.Request) {

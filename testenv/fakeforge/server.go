@@ -71,6 +71,7 @@ type Server struct {
 
 	mu       sync.Mutex
 	app      bool
+	appID    int64
 	pageSize int
 	next     int64
 	branches map[string]string
@@ -150,11 +151,12 @@ func (s *Server) SetBranch(name, commit string) {
 	s.branches[name] = commit
 }
 
-// SetApp has the token be that of an app, which is no user of GitHub's REST API.
-func (s *Server) SetApp() {
+// SetApp has the token be that of an app, which is no user of GitHub's REST API. The
+// other one may tell an ID of it, or 0.
+func (s *Server) SetApp(id int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.app = true
+	s.app, s.appID = true, id
 }
 
 // SetPageSize bounds a page of a listing.
