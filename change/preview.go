@@ -114,6 +114,9 @@ func (s *Session) Preview(e Edit, now time.Time) (*Preview, error) {
 	compared.Findings = append(compared.Findings, report.HoldFindings(&s.state, &after, now)...)
 	e.adopts.judge(s, compared, &after)
 	p.Plan = plan.New(compared, plan.Ends{Base: s.base.Hash, Head: in.Hash, Before: &s.state, After: &after})
+	if err := p.Plan.AddReleases(s.States, &s.state, compared.Cells, now); err != nil {
+		return nil, err
+	}
 	if guard != nil {
 		s.note("it awaits confirmation until a commit message carries the trailer %s", guard.Trailer())
 	}

@@ -135,6 +135,15 @@ func (b *block) name() string {
 	return text
 }
 
+// clusters are those of all parts.
+func (b *block) clusters() (all []string) {
+	for _, p := range b.changes {
+		all = append(all, p.Clusters...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 func (b *block) called(o report.Object) report.Object {
 	if c := b.changes[0]; c.Replaces != "" {
 		o.Name, _, _ = object.CutHash(o.Name)

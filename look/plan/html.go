@@ -31,6 +31,7 @@ type pageView struct {
 	Alerts   []pageAlert
 	Title    string
 	News     []string
+	Deleted  int
 	Columns  []string
 	Rows     []pageRow // the clusters on which something happens
 	Quiet    int
@@ -90,6 +91,7 @@ func (r *Plan) HTML(out io.Writer) error {
 			v.Alerts = append(v.Alerts, a)
 		}
 	}
+	v.Deleted = r.Summary.Cells.Gone()
 	clusters, used, quiet := r.busy()
 	v.Quiet = quiet
 	for _, column := range used {

@@ -12,6 +12,7 @@ import (
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/look/report"
 	"github.com/fairlead/fairlead/look/status"
+	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/source"
 )
 
@@ -41,6 +42,7 @@ func (r *Plan) Markdown(out io.Writer, limit int) error {
 	fmt.Fprintf(&b, "%s\n### Fleet plan: %s\n", Marker, r.headline())
 	r.newsList(&b)
 	left := mostFindings
+	left -= r.deletions(&b)
 	for _, box := range []struct {
 		level fleet.Severity
 		alert string
@@ -87,6 +89,33 @@ func (r *Plan) clusterTable(b *strings.Builder) {
 	if quiet > 0 {
 		fmt.Fprintf(b, "\nNothing happens on %s more, and what is held there stays held.\n", report.Count(quiet, "cluster"))
 	}
+}
+
+// deletions writes a box with what is deleted, and not replaced. It returns the bytes
+// written.
+func (r *Plan) deletions(b *strings.Builder) int {
+	const most, room = 10, 8_000
+	var rows []string
+	for _, block := range r.blocks() {
+		c := block.changes[0]
+		if c.Action != propagate.ActionDelete || c.Disposition == propagate.Deferred {
+			continue
+		}
+		if len(rows) < most {
+			rows = append(rows, fmt.Sprintf("> - deletes %s on %s\n", codeSpan(block.name()), names(block.clusters())))
+		}
+	}
+	if len(rows) == 0 {
+		return 0
+	}
+
+	before := b.Len()
+	b.WriteString("\n> [!CAUTION]\n")
+	some(b, rows, room, "> - and %d more\n")
+	if n := r.Summary.Cells.Gone(); n > 0 {
+		fmt.Fprintf(b, "> - %s in all\n", report.Count(n, "deletion"))
+	}
+	return b.Len() - before
 }
 
 // foot tells how to make the plan again, and where it has it from what clusters run.

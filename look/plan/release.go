@@ -46,9 +46,9 @@ type lifted struct {
 	cluster string
 }
 
-// releases tells what each lifted hold lets out: the history since the commit that its
+// AddReleases tells what each lifted hold lets out: the history since the commit that its
 // cluster runs is folded again for that.
-func (r *Plan) releases(states *history.States, base *propagate.State, cells []propagate.Cell, now time.Time) error {
+func (r *Plan) AddReleases(states *history.States, base *propagate.State, cells []propagate.Cell, now time.Time) error {
 	r.Releases = []Release{}
 	var released []*propagate.Cell
 	for i := range cells {

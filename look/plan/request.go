@@ -69,7 +69,7 @@ func Make(states *history.States, q Request) (*Plan, error) {
 	if q.Reported != nil {
 		r.Positions = Positions{PositionsReported, q.Reported.head}
 	}
-	return r, r.releases(states, l.before, compared.Cells, q.Now)
+	return r, r.AddReleases(states, l.before, compared.Cells, q.Now)
 }
 
 func (q Request) merge(states *history.States, base, head string) (*history.Merge, error) {
