@@ -55,11 +55,14 @@ func (r *Plan) verdict(w io.Writer, screen output.Screen) {
 		return
 	case !r.HasEffect() && r.frozen():
 		fmt.Fprintln(w, "Nothing changes on any cluster: what cannot be read stays as it is.")
-	case !r.HasEffect() && c.Held == 0:
+	case !r.HasEffect() && len(c.lines()) == 0 && c.UpToDate == 0:
 		fmt.Fprintln(w, "Nothing changes on any cluster.")
 		return
-	case !r.HasEffect():
+	case !r.HasEffect() && c.Newly().all() == 0:
 		fmt.Fprintln(w, "Nothing changes on any cluster; what is held stays held.")
+		return
+	case !r.HasEffect():
+		fmt.Fprintln(w, "Nothing changes on any cluster now.")
 	case r.awaitsConfirmation():
 		fmt.Fprintln(w, screen.Paint(output.Red, "Held: nothing happens on merge until the deletion is confirmed. Then"))
 	default:
