@@ -92,12 +92,16 @@ func checkWords(p *plan.Plan) error {
 	return nil
 }
 
+// cutOff ends a diff that is too long.
+var cutOff = regexp.MustCompile(`\n… [0-9]+ more lines\n$`)
+
 // isDiff reports whether every line begins as one of a unified diff. So no line of it can
 // end the block that it stands in, or be a command to GitLab.
 func isDiff(text string) bool {
 	if text == "" {
 		return true
 	}
+	text = cutOff.ReplaceAllLiteralString(text, "\n")
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
 		if line == "" || !strings.ContainsRune(" +-@\\", rune(line[0])) || strings.ContainsAny(line, "\r\v\f\u0085\u2028\u2029") {
 			return false
