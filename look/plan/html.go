@@ -29,13 +29,28 @@ type pageView struct {
 	*Plan
 	Verdict  string
 	Alerts   []pageAlert
-	Rows     []Cluster // those on which something happens
+	Title    string
+	News     []string
+	Columns  []string
+	Rows     []pageRow // the clusters on which something happens
 	Quiet    int
 	Holds    []pageHold
 	Resumes  []pageResume
 	Deferral []string
 	Blocks   []pageBlock
 	Rest     string
+}
+
+// pageRow has a count for each of the columns.
+type pageRow struct {
+	Name   string
+	Counts []pageCount
+}
+
+// pageCount is a number, and what it counts as its class.
+type pageCount struct {
+	N     int
+	Class string
 }
 
 type pageAlert struct {
@@ -69,18 +84,23 @@ type pageLine struct{ Class, Text string }
 
 // HTML prints the plan as a page that needs nothing else: no script, no file beside it.
 func (r *Plan) HTML(out io.Writer) error {
-	v := pageView{Plan: r, Verdict: r.headline()}
+	v := pageView{Plan: r, Verdict: r.headline(), Title: r.title(), News: r.news()}
 	for _, level := range []fleet.Severity{fleet.SeverityError, fleet.SeverityCaution, fleet.SeverityNotice} {
 		if a := r.pageAlert(level); len(a.Findings) > 0 {
 			v.Alerts = append(v.Alerts, a)
 		}
 	}
-	for _, c := range r.Clusters {
-		if c.quiet() {
-			v.Quiet++
-			continue
+	clusters, used, quiet := r.busy()
+	v.Quiet = quiet
+	for _, column := range used {
+		v.Columns = append(v.Columns, column.name)
+	}
+	for _, c := range clusters {
+		row := pageRow{Name: c.Name}
+		for _, column := range used {
+			row.Counts = append(row.Counts, pageCount{column.count(c), column.name})
 		}
-		v.Rows = append(v.Rows, c)
+		v.Rows = append(v.Rows, row)
 	}
 
 	for _, s := range r.Suspensions {

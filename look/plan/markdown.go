@@ -39,6 +39,7 @@ const (
 func (r *Plan) Markdown(out io.Writer, limit int) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n### Fleet plan: %s\n", Marker, r.headline())
+	r.newsList(&b)
 	left := mostFindings
 	for _, box := range []struct {
 		level fleet.Severity
@@ -48,7 +49,7 @@ func (r *Plan) Markdown(out io.Writer, limit int) error {
 	}
 	r.clusterTable(&b)
 
-	foot := fmt.Sprintf("\n<sub>`fairlead plan --base %s --head %s`</sub>\n", source.Short(r.Base.Commit), source.Short(r.Head.Commit))
+	foot := r.foot()
 	for _, text := range fitted(r.sections(), limit-b.Len()-len(foot)) {
 		b.WriteString(text)
 	}
@@ -60,37 +61,62 @@ func (r *Plan) Markdown(out io.Writer, limit int) error {
 
 // clusterTable has a row for each cluster on which something happens or newly waits.
 func (r *Plan) clusterTable(b *strings.Builder) {
+	clusters, used, quiet := r.busy()
 	var rows []string
-	quiet := 0
-	for _, c := range r.Clusters {
-		if c.quiet() {
-			quiet++
-			continue
+	for _, c := range clusters {
+		row := "| " + codeSpan(c.Name) + " |"
+		for _, column := range used {
+			text := blank(column.count(c))
+			if text != "" && column.alarming() {
+				text = "**" + text + "**"
+			}
+			row += " " + text + " |"
 		}
-		waits := c.Newly()
-		rows = append(rows, fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", codeSpan(c.Name), blank(c.Wave), blank(c.Now), blank(c.Released),
-			blank(waits.Held), blank(waits.Deferred), blank(waits.Blocked), bold(c.Gone()), blank(c.Preserved)))
+		rows = append(rows, row+"\n")
 	}
+
 	if len(rows) > 0 {
-		fmt.Fprint(b, "\n| cluster | wave | now | released | held | deferred | blocked | deleted | left running |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n")
-		some(b, rows, mostClusters, "| and %d more | | | | | | | | |\n")
+		head, line := "| cluster |", "|---|"
+		for _, column := range used {
+			head += " " + column.name + " |"
+			line += "--:|"
+		}
+		fmt.Fprintf(b, "\n%s\n%s\n", head, line)
+		some(b, rows, mostClusters, "| and %d more |"+strings.Repeat(" |", len(used))+"\n")
 	}
 	if quiet > 0 {
 		fmt.Fprintf(b, "\nNothing happens on %s more, and what is held there stays held.\n", report.Count(quiet, "cluster"))
 	}
 }
 
-func bold(n int) string {
-	if n == 0 {
-		return ""
+// foot tells how to make the plan again, and where it has it from what clusters run.
+func (r *Plan) foot() string {
+	positions := ""
+	if r.Positions.Source == PositionsReported {
+		positions = ", from what clusters reported"
 	}
-	return fmt.Sprintf("**%d**", n)
+	return fmt.Sprintf("\n<sub>`fairlead plan --base %s --head %s`%s</sub>\n", source.Short(r.Base.Commit), source.Short(r.Head.Commit), positions)
+}
+
+// newsList has the images that change and where they arrive when.
+func (r *Plan) newsList(b *strings.Builder) {
+	news := r.news()
+	if len(news) == 0 {
+		return
+	}
+	b.WriteByte('\n')
+	for _, line := range news {
+		fmt.Fprintf(b, "- %s\n", codeSpan(line))
+	}
 }
 
 // headline returns the verdict in one line.
 func (r *Plan) headline() string {
 	var counts []string
 	for _, line := range r.Summary.Cells.lines() {
+		if line.brief == "" {
+			continue
+		}
 		counts = append(counts, fmt.Sprintf("%d %s", line.n, line.brief))
 	}
 

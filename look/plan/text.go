@@ -27,7 +27,11 @@ type View struct {
 func (r *Plan) Text(out io.Writer, show View) error {
 	screen := show.Screen
 	var b strings.Builder
-	printable.Fprintf(&b, "%s\n\n", r.title())
+	printable.Fprintf(&b, "%s\n", r.title())
+	if r.Positions.Source == PositionsReported {
+		fmt.Fprintln(&b, "from what clusters reported to run")
+	}
+	fmt.Fprintln(&b)
 	r.verdict(&b, screen)
 	r.check(&b, screen)
 	if err := r.table(&b, screen); err != nil {
@@ -70,7 +74,7 @@ func (r *Plan) verdict(w io.Writer, screen output.Screen) {
 	}
 }
 
-// countLine is a count with its labels.
+// countLine is a count with its labels; what is no news has no brief one.
 type countLine struct {
 	n           int
 	brief, text string
@@ -82,7 +86,7 @@ func (n CellCounts) lines() []countLine {
 		{n.Now, "now", "now"}, {n.Released, "released", "released: a hold is lifted"}, {n.Gone(), "deleted", "deleted"},
 		{n.Preserved, "left running", "left running, no longer managed"}, {n.Newly().Held, "held", "held by a suspension"},
 		{n.Newly().Deferred, "deferred", "deferred until their template changes"}, {n.Newly().Blocked, "blocked", "blocked"},
-		{n.Already.all(), "waiting as before", "waiting as before"},
+		{n.Already.all(), "", "waiting as before"},
 	}, func(l countLine) bool { return l.n == 0 })
 }
 
@@ -135,45 +139,25 @@ func (f *Finding) where() string {
 // table has a line for each cluster on which something happens or newly waits, and a
 // column for each thing that happens on one of them.
 func (r *Plan) table(w io.Writer, screen output.Screen) error {
-	all := output.NewColumns("CLUSTER", "WAVE", "NOW", "RELEASED", "HELD", "DEFERRED", "BLOCKED", "DELETED", "LEFT", "AS-BEFORE").Text("CLUSTER")
-	var rows [][]any
-	used := make([]bool, len(all))
-	quiet := 0
-	for i := range r.Clusters {
-		c := &r.Clusters[i]
-		if c.quiet() {
-			quiet++
-			continue
-		}
-		waits := c.Newly()
-		row := []any{c.Name}
-		for at, n := range []int{c.Wave, c.Now, c.Released, waits.Held, waits.Deferred, waits.Blocked, c.Gone(), c.Preserved, c.Already.all()} {
-			row = append(row, dash(n))
-			used[at+1] = used[at+1] || n > 0
-		}
-		rows = append(rows, row)
-	}
-	if len(rows) == 0 {
+	clusters, used, quiet := r.busy()
+	if len(clusters) == 0 {
 		return nil
 	}
 
-	fmt.Fprintln(w)
-	var t output.Table
-	used[0] = true
-	for i, column := range all {
-		if used[i] {
-			t.Columns = append(t.Columns, column)
+	names := []string{"CLUSTER"}
+	for _, column := range used {
+		names = append(names, strings.ToUpper(strings.ReplaceAll(column.name, " ", "-")))
+	}
+	t := output.Table{Columns: output.NewColumns(names...).Text("CLUSTER")}
+	for _, c := range clusters {
+		row := []any{c.Name}
+		for _, column := range used {
+			row = append(row, dash(column.count(c)))
 		}
+		t.Rows = append(t.Rows, row)
 	}
-	for _, row := range rows {
-		t.Rows = append(t.Rows, slices.Collect(func(yield func(any) bool) {
-			for i, cell := range row {
-				if used[i] && !yield(cell) {
-					return
-				}
-			}
-		}))
-	}
+
+	fmt.Fprintln(w)
 	if err := t.Text(w, screen); err != nil {
 		return err
 	}
@@ -181,11 +165,6 @@ func (r *Plan) table(w io.Writer, screen output.Screen) error {
 		fmt.Fprintf(w, "%s more: nothing happens there, and what is held stays held\n", report.Count(quiet, "cluster"))
 	}
 	return nil
-}
-
-// quiet reports whether nothing happens on a cluster, and nothing newly waits.
-func (c *Cluster) quiet() bool {
-	return c.Now+c.Released+c.Deleted+c.Preserved+c.Newly().all() == 0
 }
 
 func dash(n int) string {
