@@ -11,6 +11,7 @@ import (
 
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/look/plan"
+	"github.com/fairlead/fairlead/look/report"
 )
 
 // Bounds of the annotations: GitHub shows ten in a view, and takes 50 a call.
@@ -64,13 +65,31 @@ func fromFindings(p *plan.Plan) []Annotation {
 	return all
 }
 
+// place is a line that is the cause of something.
+type place struct {
+	file string
+	line int
+	code string
+}
+
+// places are the lines of causes: the edited ones where they are known.
+func places(why []report.Because) (all []place) {
+	for _, b := range why {
+		sources := b.Sources
+		if len(sources) == 0 {
+			sources = []report.Source{{File: b.File, Line: b.Line}}
+		}
+		for _, source := range sources {
+			if file, ok := annotated(source.File); ok {
+				all = append(all, place{file, max(source.Line, 1), b.Code})
+			}
+		}
+	}
+	return all
+}
+
 // fromCells says at each line that causes something what it causes.
 func fromCells(p *plan.Plan) []Annotation {
-	type place struct {
-		file string
-		line int
-		code string
-	}
 	type sum struct {
 		place
 		works    int
@@ -81,12 +100,7 @@ func fromCells(p *plan.Plan) []Annotation {
 	var order []*sum
 	for i := range p.Cells {
 		c := &p.Cells[i]
-		for _, why := range c.Because {
-			where, ok := annotated(why.File)
-			if !ok {
-				continue
-			}
-			at := place{where, max(why.Line, 1), why.Code}
+		for _, at := range places(c.Because) {
 			if found[at] == nil {
 				found[at] = &sum{place: at, clusters: map[string]bool{}, actions: map[string]bool{}}
 				order = append(order, found[at])

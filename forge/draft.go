@@ -58,7 +58,9 @@ func markdown(p *plan.Plan, most int) (body string, err error) {
 	if err := p.Markdown(&b, most); err != nil {
 		return "", err
 	}
-	return strings.TrimPrefix(b.String(), plan.Marker+"\n"), nil
+	// A line of a note that begins with a slash is a command to GitLab.
+	body = strings.ReplaceAll(b.String(), "\n/", "\n /")
+	return strings.TrimPrefix(body, plan.Marker+"\n"), nil
 }
 
 // verdictOf returns the verdict from the heading of a plan, without its markup.

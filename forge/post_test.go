@@ -417,10 +417,24 @@ func TestReadPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(good)
+	withDiff := func(diff string) string {
+		p := planOf(headSHA, mergeSHA)
+		p.Changes = []plan.Change{{Action: "update", Disposition: "now", Diff: diff}}
+		b, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
 	for name, test := range map[string]struct{ plan, want string }{
 		"good":          {text, ""},
 		"a later minor": {strings.Replace(text, `"1.0"`, `"1.7","new":{"a":[1]}`, 1), ""},
 		"a later major": {strings.Replace(text, `"1.0"`, `"2.0"`, 1), `has format "2.0"`},
+		"a diff":        {withDiff("@@ -1 +1 @@\n \n-a\n+b\n\\ No newline at end of file\n"), ""},
+		"a cut diff":    {withDiff("@@ -1 +1 @@\n-a\n… 12 more lines\n"), ""},
+		"a cut inside":  {withDiff("@@ -1 +1 @@\n… 12 more lines\n-a\n"), "a diff that is not one"},
+		"no diff":       {withDiff("@@ -1 +1 @@\n```\n/merge\n"), "a diff that is not one"},
+		"a bare line":   {withDiff("-a\n\n+b\n"), "a diff that is not one"},
 		"another kind":  {strings.Replace(text, `"Plan"`, `"List"`, 1), "no plan of fairlead.dev/v1"},
 		"no commits":    {strings.Replace(text, headSHA, "main", 1), "names no commits"},
 		"an option":     {strings.Replace(text, headSHA, "--upload-pack=x", 1), "names no commits"},

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/fairlead/fairlead/look/plan"
@@ -59,7 +60,54 @@ func ReadPlan(from io.Reader) (*plan.Plan, error) {
 	if !isCommit(p.Base.Commit) || !isCommit(p.Head.Commit) {
 		return nil, errors.New("the plan names no commits as base and head")
 	}
-	return p, nil
+	return p, checkWords(p)
+}
+
+// word is what the codes, actions and dispositions of a plan look like: they stand in a
+// comment as they are.
+var word = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
+
+// checkWords refuses what no plan of ours says, and what its Markdown does not escape
+// therefore.
+func checkWords(p *plan.Plan) error {
+	for i := range p.Findings {
+		if f := &p.Findings[i]; !word.MatchString(f.Code) || !word.MatchString(string(f.Severity)) {
+			return fmt.Errorf("finding %d of the plan has a code or a level that is not a word", i)
+		}
+	}
+	for i := range p.Cells {
+		if c := &p.Cells[i]; !word.MatchString(string(c.Action)) || !word.MatchString(string(c.Disposition)) {
+			return fmt.Errorf("cell %d of the plan has an action or a disposition that is not a word", i)
+		}
+	}
+	for i := range p.Changes {
+		c := &p.Changes[i]
+		if !word.MatchString(string(c.Action)) || !word.MatchString(string(c.Disposition)) {
+			return fmt.Errorf("change %d of the plan has an action or a disposition that is not a word", i)
+		}
+		if !isDiff(c.Diff) {
+			return fmt.Errorf("change %d of the plan has a diff that is not one", i)
+		}
+	}
+	return nil
+}
+
+// cutOff ends a diff that is too long.
+var cutOff = regexp.MustCompile(`\n… [0-9]+ more lines\n$`)
+
+// isDiff reports whether every line begins as one of a unified diff. So no line of it can
+// end the block that it stands in, or be a command to GitLab.
+func isDiff(text string) bool {
+	if text == "" {
+		return true
+	}
+	text = cutOff.ReplaceAllLiteralString(text, "\n")
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		if line == "" || !strings.ContainsRune(" +-@\\", rune(line[0])) || strings.ContainsAny(line, "\r\v\f\u0085\u2028\u2029") {
+			return false
+		}
+	}
+	return true
 }
 
 // isCommit reports whether a text is a full hash.
