@@ -32,7 +32,7 @@ func newDraft(p *plan.Plan, pull Pull, scope string, most int) (draft, error) {
 	}
 
 	d := draft{scope: scope, body: body, stale: stale(p, pull), alarms: alarms(p), state: stateOf(p), mostLen: most}
-	d.record = record{Head: pull.Head, Verdict: shortened(verdictOf(body))}
+	d.record = record{Head: pull.Head, Verdict: shortened(p.Headline())}
 	all := keys(d.alarms)
 	d.record.Alarms = len(all)
 	if len(all) <= mostKeys {
@@ -61,12 +61,6 @@ func markdown(p *plan.Plan, most int) (body string, err error) {
 	// A line of a note that begins with a slash is a command to GitLab.
 	body = strings.ReplaceAll(b.String(), "\n/", "\n /")
 	return strings.TrimPrefix(body, plan.Marker+"\n"), nil
-}
-
-// verdictOf returns the verdict from the heading of a plan, without its markup.
-func verdictOf(body string) string {
-	_, verdict, _ := strings.Cut(firstLine(body), ": ")
-	return strings.NewReplacer("`", "", "\\", "", "**", "").Replace(verdict)
 }
 
 // stateOf is red where a merge would not do what the pull request asks for, or needs

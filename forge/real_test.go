@@ -46,7 +46,7 @@ func TestHostilePlanOnGitea(t *testing.T) {
 	post(t, f, p)
 
 	for _, body := range g.bodies(t) {
-		lacks(t, g.rendered(t, body), "<img", "class=\"mention\"", "href=\"//evil", "href=\"https://evil")
+		lacks(t, g.rendered(t, body), "<img", "class=\"mention\"", "href=\"//evil", "href=\"https://evil", "ref-issue", "emoji")
 	}
 	alert := g.rendered(t, g.bodies(t)[1])
 	lacks(t, alert, "ref-issue", "emoji")

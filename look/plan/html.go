@@ -85,7 +85,7 @@ type pageLine struct{ Class, Text string }
 
 // HTML prints the plan as a page that needs nothing else: no script, no file beside it.
 func (r *Plan) HTML(out io.Writer) error {
-	v := pageView{Plan: r, Verdict: r.headline(), Title: r.title(), News: r.news()}
+	v := pageView{Plan: r, Verdict: r.Headline(), Title: r.title(), News: r.news()}
 	for _, level := range []fleet.Severity{fleet.SeverityError, fleet.SeverityCaution, fleet.SeverityNotice} {
 		if a := r.pageAlert(level); len(a.Findings) > 0 {
 			v.Alerts = append(v.Alerts, a)

@@ -5,6 +5,7 @@ package plan
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -39,7 +40,7 @@ const (
 // no paths, no names.
 func (r *Plan) Markdown(out io.Writer, limit int) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n### Fleet plan: %s\n", Marker, r.headline())
+	fmt.Fprintf(&b, "%s\n### Fleet plan: %s\n", Marker, r.Headline())
 	r.newsList(&b)
 	left := mostFindings
 	left -= r.deletions(&b)
@@ -139,8 +140,8 @@ func (r *Plan) newsList(b *strings.Builder) {
 	}
 }
 
-// headline returns the verdict in one line.
-func (r *Plan) headline() string {
+// Headline returns the verdict in one line.
+func (r *Plan) Headline() string {
 	var counts []string
 	for _, line := range r.Summary.Cells.lines() {
 		if line.brief == "" {
@@ -243,23 +244,36 @@ func codeSpan(s string) string {
 // plainText escapes a text from the repository, so that it has no markup and no
 // @name notifies anybody.
 func plainText(s string) string {
+	text := []rune(emoji.ReplaceAllString(status.OneLine(s), ":\u200b$1:"))
 	var b strings.Builder
-	for _, r := range status.OneLine(s) {
-		switch {
-		case r == '@':
-			b.WriteString("@\u200b")
-		case linksAfter(b.String(), r):
+	for i, r := range text {
+		if linksAfter(b.String(), r) {
 			b.WriteString("\u200b")
-			b.WriteRune(r)
-		case r < unicode.MaxASCII && slices.Contains(markup, r):
+		}
+		if r < unicode.MaxASCII && slices.Contains(markup, r) {
 			b.WriteByte('\\')
-			b.WriteRune(r)
-		default:
-			b.WriteRune(r)
+		}
+		b.WriteRune(r)
+		if r == '@' || refers(text, i) {
+			b.WriteString("\u200b")
 		}
 	}
 
 	return b.String()
+}
+
+// emoji is what forges show as a picture.
+var emoji = regexp.MustCompile(`:([a-zA-Z0-9_+-]+):`)
+
+// refers reports whether a forge makes a reference of a sign and what stands behind it:
+// #12, !12, ~label, &1, %1 or $1. Gitea looks for them in what is rendered, so that it does
+// not help to escape the sign.
+func refers(text []rune, i int) bool {
+	if !strings.ContainsRune("#!~&%$", text[i]) || i+1 == len(text) {
+		return false
+	}
+	next := text[i+1]
+	return unicode.IsLetter(next) || unicode.IsDigit(next) || next == '"'
 }
 
 // linksAfter reports whether a forge makes a link of what has been written with r after

@@ -73,7 +73,7 @@ func TestMarkdownOfALargePlan(t *testing.T) {
 // hostile are texts that would be markup, end something early, notify or load.
 var hostile = []string{
 	"a`b``c|d", "\n### heading", "@everyone", "</details>", "<img src=http://x/y>", "[x](http://y)", "![x](y)", "```\nend", "~~~", "-->",
-	"<!-- fairlead:plan:v1 -->", "www.evil.example", "https://evil.example", "acme/app#12", "GH-1", "\\`", "<script>alert(1)</script>", "plain-name", "&lt;b&gt;",
+	"<!-- fairlead:plan:v1 -->", "www.evil.example", "https://evil.example", "acme/app#12", "GH-1", ":tada:", "\\`", "<script>alert(1)</script>", "plain-name", "&lt;b&gt;",
 }
 
 func anyText(rt *rapid.T) string {
@@ -134,7 +134,7 @@ func checkComment(t checker, text string) {
 		t.Errorf("%d folds begin and %d end:\n%s", begin, end, text)
 	}
 	outside = regexp.MustCompile(`\\[^\n]`).ReplaceAllString(outside, "") // what is escaped is text
-	for _, bad := range []string{"@everyone", "<img", "<script", "](", "\n### heading", "https://", "www.", "GH-1", "app#12"} {
+	for _, bad := range []string{"@everyone", "<img", "<script", "](", "\n### heading", "https://", "www.", "GH-1", "#12", ":tada:"} {
 		if strings.Contains(outside, bad) {
 			t.Errorf("%q is markup:\n%s", bad, text)
 		}
@@ -227,7 +227,9 @@ func TestMarkdownLinksNothing(t *testing.T) {
 		"HTTP://evil.example":       "HTTP:\u200b//evil.example",
 		"www.evil.example, Www.x.y": "www\u200b.evil.example, Www\u200b.x.y",
 		"GH-12 and gh-12":           "GH\u200b-12 and gh\u200b-12",
-		"acme/app#12":               "acme/app\\#12",
+		"acme/app#12":               "acme/app\\#\u200b12",
+		"!7 and ~bug, 50% and # 1":  "\\!\u200b7 and \\~\u200bbug, 50% and \\# 1",
+		"web.yaml:12: :tada: a:b:c": "web.yaml:\u200b12: :\u200btada: a:\u200bb:c",
 		"a:b, web.yaml, x-y":        "a:b, web.yaml, x-y",
 		"mail ann@example.com":      "mail ann@\u200bexample.com",
 	} {

@@ -221,7 +221,7 @@ func (r *releaseOf) text() string {
 		what = fmt.Sprintf("of policy %s only what this change brings", r.Policy)
 	}
 	text := fmt.Sprintf("%s %s %s (%s)", on, gets, what, report.Count(len(r.Objects), "object"))
-	if r.Since.Commit != "" {
+	if r.Since.Date != nil {
 		text += fmt.Sprintf(", held since %s of %s", source.Short(r.Since.Commit), r.Since.Date.UTC().Format(time.DateOnly))
 	}
 	return text
