@@ -10,6 +10,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -36,10 +37,14 @@ import (
 	"github.com/fairlead/fairlead/source/sourcetest"
 )
 
-// The environment of a run of cadences: how many histories, and the first of them.
+// The environment of a run of cadences: how many histories, the first of them, and a
+// program to look with, as its user does. With that all pull clusters have branches.
+//
+//	go build -o bin/ ./cmd/fairlead && FAIRLEAD_CADENCE_PROGRAM=$PWD/bin/fairlead go test ./reconcile -run TestThreeCadences
 const (
-	envCadences = "FAIRLEAD_CADENCES"
-	envCadence  = "FAIRLEAD_CADENCE"
+	envCadences       = "FAIRLEAD_CADENCES"
+	envCadence        = "FAIRLEAD_CADENCE"
+	envCadenceProgram = "FAIRLEAD_CADENCE_PROGRAM"
 )
 
 // The same history is dispatched at each commit, at every few of them, and only at its
@@ -301,6 +306,11 @@ func (w *cadence) member(c *fleet.Cluster) (member.Member, error) {
 func (w *cadence) look(commit string, fails bool) {
 	w.t.Helper()
 	w.git.Git("update-ref", "refs/heads/"+w.ref, commit)
+	if program := os.Getenv(envCadenceProgram); program != "" {
+		w.run(program, fails)
+		return
+	}
+
 	var mu sync.Mutex
 	var said strings.Builder
 	loop, err := reconcile.Open(context.Background(), reconcile.Options{
@@ -320,6 +330,31 @@ func (w *cadence) look(commit string, fails bool) {
 	}
 	if fails != errors.Is(err, reconcile.ErrNotConverged) || err != nil && !fails {
 		w.t.Fatalf("it should fail: %v, and says %v\n%s", fails, err, said.String())
+	}
+}
+
+// run is look with the program itself.
+func (w *cadence) run(program string, fails bool) {
+	w.t.Helper()
+	var kubeconfigs []string
+	for name, s := range w.served {
+		file := filepath.Join(w.state, name)
+		if err := os.WriteFile(file, s.Kubeconfig(), 0o600); err != nil {
+			w.t.Fatal(err)
+		}
+		kubeconfigs = append(kubeconfigs, file)
+	}
+
+	cmd := exec.Command(program, "run", "-C", w.git.Dir, "--ref", w.ref, "--once", "--state", filepath.Join(w.state, "state"), "--publish", "file://"+w.deploy)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+strings.Join(kubeconfigs, string(filepath.ListSeparator)))
+	said, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) || fails != (err != nil) {
+		w.t.Fatalf("it should fail: %v, and ends with %v\n%s", fails, err, said)
+	}
+
+	if exec.Command("git", "-C", w.deploy, "rev-parse", "-q", "--verify", "fairlead/files").Run() == nil {
+		w.git.Git("-C", w.deploy, "--work-tree", w.dir, "read-tree", "--reset", "-u", "fairlead/files")
 	}
 }
 
