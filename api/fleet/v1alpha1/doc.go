@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package v1alpha1 is fairlead.dev/v1alpha1: the settings of a fleet, which
-// live in git like everything else that changes decisions.
+// live in git like everything else that changes decisions (FleetConfig), and the
+// resource that has the controller follow it (Fleet).
 //
 // +k8s:deepcopy-gen=package
+// +groupName=fairlead.dev
 package v1alpha1
 
 import (
