@@ -58,6 +58,9 @@ var imports = []struct{ pkg, ours string }{
 	{"reconcile/checkpoint", "object ordered fleet render propagate dispatch= dispatch/member look/history reconcile/checkpoint printable"},
 	{"reconcile", "api object ordered interpret fleet propagate source dispatch look/history eventlog reconcile printable"},
 
+	// Decryption, for the door that has the keys.
+	{"decrypt", "object"},
+
 	// Install.
 	{"config", ""},
 	{"install", "api config install"},
@@ -65,7 +68,7 @@ var imports = []struct{ pkg, ours string }{
 	// Doors.
 	{"forge", "fleet propagate source look/report look/plan printable"},
 	{"examples", "examples"},
-	{"cmd", "api object ordered schedule interpret fleet render propagate source dispatch look change eventlog reconcile install testenv examples forge cmd printable"},
+	{"cmd", "api object ordered schedule interpret fleet render propagate source dispatch look change eventlog reconcile decrypt install testenv examples forge cmd printable"},
 }
 
 // homes are where each big library may be imported: one package owns it, and
@@ -83,7 +86,9 @@ var homes = map[string]string{
 	"github.com/fluxcd/pkg/runtime":  "cmd",
 	"github.com/KimMachineGun":       "cmd",
 	"github.com/evanphx/json-patch":  "propagate/override interpret source",
-	"go.yaml.in/yaml/v3":             "change/yamledit render",
+	"go.yaml.in/yaml/v3":             "change/yamledit render decrypt",
+	"github.com/getsops/sops":        "decrypt",
+	"filippo.io/age":                 "decrypt",
 	"github.com/google/go-github":    "forge",
 	"gitlab.com/gitlab-org/api":      "forge",
 	"code.gitea.io/sdk":              "forge",

@@ -13,6 +13,7 @@ import (
 
 	clusterv1alpha1 "github.com/fairlead/fairlead/api/cluster/v1alpha1"
 	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/dispatch/member/decrypting"
 	"github.com/fairlead/fairlead/dispatch/push"
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/reconcile"
@@ -23,6 +24,7 @@ import (
 type runFlags struct {
 	fleetFlags
 	kubeconfig, state     string
+	decryption            string
 	publish               publishFlags
 	interval, timeout     time.Duration
 	once, dryRun, verbose bool
@@ -48,6 +50,7 @@ to apply.`,
 	f.bind(cmd.Flags())
 	flags := cmd.Flags()
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig with a context named after each push cluster (default: the one that kubectl uses)")
+	flags.StringVar(&f.decryption, "decryption", "", "directory of private keys for manifests that SOPS has encrypted: age in *.agekey, OpenPGP in *.asc")
 	f.publish.bind(flags)
 	flags.StringVar(&f.state, "state", "", "directory of the checkpoint (default: one for each repository, ref and path under the user's state directory)")
 	flags.DurationVar(&f.interval, "interval", 30*time.Second, "how often to fetch the repository")
@@ -83,6 +86,10 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 
+	if _, err := decryption(f.decryption); err != nil {
+		return err
+	}
+
 	origin := checkpoint.Origin{Repo: source.Redact(f.repo), Ref: f.ref, Path: f.path}
 	if f.state == "" {
 		if f.repo, err = absolute(f.repo); err != nil {
@@ -93,7 +100,7 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	members := &members{kubeconfig: f.kubeconfig, pulled: pulled}
+	members := &members{kubeconfig: f.kubeconfig, decryption: f.decryption, pulled: pulled}
 	out := newLines(cmd.ErrOrStderr(), f.encoding, f.verbose || f.dryRun)
 	out.times = !f.once // who runs it once sees when
 	err = f.follow(cmd.Context(), reconcile.Options{
@@ -144,6 +151,7 @@ func absolute(repo string) (string, error) {
 // kubeconfig again: its credentials may have been rotated.
 type members struct {
 	kubeconfig string
+	decryption string                             // directory of keys
 	pulled     func(cluster string) member.Member // nil without --publish
 
 	contexts *push.Contexts
@@ -170,7 +178,16 @@ func (m *members) member(c *fleet.Cluster) (member.Member, error) {
 		return nil, err
 	}
 
-	return push.New(config, push.Options{})
+	decrypt, err := decryption(m.decryption)
+	if err != nil {
+		return nil, err
+	}
+	pushed, err := push.New(config, push.Options{})
+	if err != nil {
+		return nil, err
+	}
+
+	return decrypting.Wrap(pushed, decrypt), nil
 }
 
 func checkEncoding(encoding string) error {
