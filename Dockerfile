@@ -11,4 +11,4 @@ FROM gcr.io/distroless/static:nonroot
 COPY --from=build /fairlead /usr/local/bin/fairlead
 USER 65532:65532
 ENTRYPOINT ["/usr/local/bin/fairlead"]
-CMD ["run"]
+CMD ["controller"]

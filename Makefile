@@ -2,7 +2,7 @@
 
 GO ?= go
 
-.PHONY: build demo test kube forge bench fuzz soak race histories lint generate
+.PHONY: build demo test kube forge bench fuzz soak race histories lint generate dist image
 
 build: ## the program, in bin/
 	$(GO) build -o bin/fairlead ./cmd/fairlead
@@ -51,6 +51,16 @@ histories: ## folds the history of the repository DIR, of its directory FLEET if
 lint: ## what .golangci.yml asks for; the linter is built once
 	hack/lint/build.sh
 	hack/lint/bin/golangci-lint run --allow-parallel-runners
+
+VERSION ?= dev
+PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
+
+dist: ## archives of the program for PLATFORMS, with checksums and a bill of materials each, in dist/
+	$(GO) -C hack/dist test ./...
+	$(GO) -C hack/dist run . -version $(VERSION) -platforms "$(PLATFORMS)"
+
+image: ## an OCI archive for the Linux platforms among PLATFORMS, in dist/; needs no container engine
+	$(GO) -C hack/dist run . -version $(VERSION) -platforms "$(PLATFORMS)" -image
 
 generate: ## deepcopy of the API types
 	$(GO) generate ./api
