@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -58,6 +59,16 @@ type Options struct {
 	Members func(*fleet.Cluster) (member.Member, error)
 	// Report is called with every event, from many goroutines.
 	Report func(Event)
+	// Observe is called by Run, in its goroutine, with the Result of every round, and again
+	// when members have answered since. nil costs nothing.
+	Observe func(Result)
+	// Wake ends the pause of Run between two rounds. nil: only the time does.
+	Wake <-chan struct{}
+	// Pause is how long Run pauses after a round that ended with err; nil is Interval.
+	Pause func(err error) time.Duration
+	// Turn is asked before commits are folded, so that few loops of a process fold at a
+	// time; done is called afterwards. nil is no limit.
+	Turn func(context.Context) (done func(), err error)
 	// Progress shows how far a long fold is; nil shows nothing.
 	Progress *history.Progress
 	Clock    Clock
@@ -98,6 +109,8 @@ type Loop struct {
 	roster
 
 	waited map[string]bool // what waited for other clusters in the last round, by outcomeKey
+	counts *counter        // of works; nil until a Result is asked for
+	moved  chan struct{}   // members have answered; for Observe
 
 	telling  sync.Mutex
 	reported map[string]string    // the last report, by what it is about
@@ -127,7 +140,10 @@ func Open(ctx context.Context, opt Options) (*Loop, error) {
 	if opt.At == nil {
 		opt.At = func(string) {}
 	}
-	l := &Loop{opt: opt, examined: opt.Clock.Elapsed(), resolved: map[string]time.Duration{}, roster: newRoster(), reported: map[string]string{}, silent: map[string]time.Time{}}
+	if opt.Pause == nil {
+		opt.Pause = func(error) time.Duration { return opt.Interval }
+	}
+	l := &Loop{opt: opt, moved: make(chan struct{}, 1), examined: opt.Clock.Elapsed(), resolved: map[string]time.Duration{}, roster: newRoster(), reported: map[string]string{}, silent: map[string]time.Time{}}
 	var err error
 	l.repo, err = history.OpenRepo(ctx, opt.Repo, opt.StateDir, opt.Auth)
 	switch {
@@ -217,11 +233,12 @@ func (l *Loop) Run(ctx context.Context) error {
 	l.begin()
 	for {
 		before, synced := l.state.Commit, l.synced
-		if err := l.round(ctx, false); ctx.Err() == nil {
+		err := l.round(ctx, false)
+		if ctx.Err() == nil {
 			l.once("round", err)
 		}
-		l.takeActs() // nobody asks for the Result of these rounds
 		l.outcomes()
+		l.observed(err)
 		if l.state.Accepted != synced.Accepted {
 			after := l.state
 			settling.begin(ctx, func(ctx context.Context) { l.settle(ctx, synced, after) })
@@ -229,11 +246,56 @@ func (l *Loop) Run(ctx context.Context) error {
 		if l.state.Commit == before {
 			releaseMemory()
 		}
+		if !l.pause(ctx, err) {
+			return nil
+		}
+	}
+}
+
+// quiet is how long members may go on to answer before that is observed.
+const quiet = 200 * time.Millisecond
+
+// pause waits until the next round is due, and reports whether there is one. Meanwhile
+// what members answer is observed.
+func (l *Loop) pause(ctx context.Context, failed error) bool {
+	due := time.NewTimer(l.opt.Pause(failed))
+	defer due.Stop()
+	var later <-chan time.Time // when to observe what has moved
+	for {
 		select {
 		case <-ctx.Done():
-			return nil
-		case <-time.After(l.opt.Interval):
+			return false
+		case <-due.C:
+			return true
+		case <-l.opt.Wake:
+			return true
+		case <-l.moved:
+			if later == nil {
+				later = time.After(quiet)
+			}
+		case <-later:
+			later = nil
+			l.observed(failed)
 		}
+	}
+}
+
+// observed passes a Result on.
+func (l *Loop) observed(err error) {
+	if l.opt.Observe == nil {
+		l.takeActs() // nobody asks for them
+		return
+	}
+	r := l.result()
+	r.Err = err
+	l.opt.Observe(r)
+}
+
+// hasMoved notes that members have answered.
+func (l *Loop) hasMoved() {
+	select {
+	case l.moved <- struct{}{}:
+	default:
 	}
 }
 
@@ -289,7 +351,7 @@ func (l *Loop) round(ctx context.Context, wait bool) error {
 		}
 	}
 	if head != l.state.Commit {
-		if err := l.fold(ctx, head); err != nil {
+		if err := l.foldInTurn(ctx, head); err != nil {
 			return err
 		}
 	}
@@ -372,6 +434,7 @@ func (l *Loop) source(commit string) member.Source {
 // not hold up the others.
 func (l *Loop) resolveMembers(snapshot *fleet.Snapshot) (found bool) {
 	refusing := l.refusing()
+	maps.Copy(refusing, l.takeReconnects())
 	failed := map[string]error{}
 	for name, c := range snapshot.Clusters.All() {
 		if known := l.members[name]; known != nil && l.unreached[name] == nil && !refusing[name] && reflect.DeepEqual(known.Spec, c.Spec) {
