@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -66,6 +67,9 @@ type Options struct {
 	Wake <-chan struct{}
 	// Pause is how long Run pauses after a round that ended with err; nil is Interval.
 	Pause func(err error) time.Duration
+	// RoundTimeout is how long one fetch and fold may take; a longer fold goes on in the
+	// next round. 0 is no limit.
+	RoundTimeout time.Duration
 	// Turn is asked before commits are folded, so that few loops of a process fold at a
 	// time; done is called afterwards. nil is no limit.
 	Turn func(context.Context) (done func(), err error)
@@ -80,6 +84,14 @@ type Options struct {
 // ErrNotConverged is returned by Once if a member does not have what git wants. The
 // details were reported as events.
 var ErrNotConverged = errors.New("not every member is where git wants it")
+
+// FetchError is why the repository could not be read.
+type FetchError struct{ Err error }
+
+func (e *FetchError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *FetchError) Unwrap() error { return e.Err }
 
 // drainTime is how long Close waits for the requests in flight.
 const drainTime = 10 * time.Second
@@ -111,6 +123,8 @@ type Loop struct {
 	waited map[string]bool // what waited for other clusters in the last round, by outcomeKey
 	counts *counter        // of works; nil until a Result is asked for
 	moved  chan struct{}   // members have answered; for Observe
+	told   propagate.State // of the last Result
+	rounds atomic.Int64    // that have begun
 
 	telling  sync.Mutex
 	reported map[string]string    // the last report, by what it is about
@@ -151,7 +165,7 @@ func Open(ctx context.Context, opt Options) (*Loop, error) {
 		return nil, err
 	case err != nil:
 		// The remote does not answer, but the members still get what was fetched last.
-		l.once("round", l.stale(err))
+		l.once("round", &FetchError{l.stale(err)})
 	default:
 		l.fetched = opt.Clock.Now()
 	}
@@ -332,16 +346,22 @@ func (l *Loop) Round(ctx context.Context) (Result, error) {
 
 // round is a Round. With wait it waits for the observation of the members.
 func (l *Loop) round(ctx context.Context, wait bool) error {
-	if err := l.repo.Fetch(ctx); err != nil {
+	l.rounds.Add(1)
+	reading, cancel := ctx, func() {}
+	if l.opt.RoundTimeout > 0 {
+		reading, cancel = context.WithTimeout(ctx, l.opt.RoundTimeout)
+	}
+	defer cancel()
+	if err := l.repo.Fetch(reading); err != nil {
 		// The members are still reconciled with what was fetched last.
-		return errors.Join(l.stale(err), l.act(ctx, wait))
+		return errors.Join(&FetchError{l.stale(err)}, l.act(ctx, wait))
 	}
 
 	l.fetched = l.opt.Clock.Now()
 	l.opt.At("fetched")
 	head, err := l.repo.Resolve(l.opt.Ref)
 	if err != nil {
-		return err
+		return &FetchError{err}
 	}
 
 	if l.gone != nil && l.repo.Has(l.gone.Commit) {
@@ -351,7 +371,7 @@ func (l *Loop) round(ctx context.Context, wait bool) error {
 		}
 	}
 	if head != l.state.Commit {
-		if err := l.foldInTurn(ctx, head); err != nil {
+		if err := l.foldInTurn(reading, head); err != nil {
 			return err
 		}
 	}
@@ -359,6 +379,12 @@ func (l *Loop) round(ctx context.Context, wait bool) error {
 	l.frozen()
 	return l.act(ctx, wait)
 }
+
+// Ref returns the branch that is followed.
+func (l *Loop) Ref() string { return l.opt.Ref }
+
+// Rounds returns how many rounds have begun. It may be called at any time.
+func (l *Loop) Rounds() int64 { return l.rounds.Load() }
 
 // stale says of a repository that cannot be read since when that is so. The members
 // go on as they were, so nothing else would show it.

@@ -27,6 +27,10 @@ type Result struct {
 	// and stay as they were (fold rule 3).
 	Frozen  []fleet.Finding
 	Members []MemberStatus
+	// Round counts the rounds of the loop, from 1.
+	Round int64
+	// Changes are what the commits folded since the last Result have decided.
+	Changes []propagate.Change
 	// Err is why the round ended early; nil if it did not.
 	Err error
 	// Works counts the works of every cluster, by what keeps them back.
@@ -113,7 +117,11 @@ func (l *Loop) Status() []MemberStatus {
 // result returns the result of a round, and clears the acts.
 func (l *Loop) result() Result {
 	r := Result{Head: l.state.Commit, Accepted: l.state.Accepted, Refusal: l.state.Refusal, Fetched: l.fetched, Frozen: l.state.Broken(), Members: l.Status()}
-	r.Works = l.countWorks()
+	r.Round, r.Works = l.rounds.Load(), l.countWorks()
+	if l.told.Snapshot != nil { // otherwise everything is a change
+		r.Changes = propagate.Changes(&l.told, &l.state)
+	}
+	l.told = l.state
 	r.Acts = l.takeActs()
 	return r
 }
