@@ -34,6 +34,8 @@ var imports = []struct{ pkg, ours string }{
 	{"propagate", "api object ordered schedule interpret fleet propagate printable"},
 	{"source", "source"},
 
+	{"credentials", "source printable"},
+
 	// Members. None of them knows what is decided, or why.
 	{"dispatch/member", "object dispatch/member printable"},
 	{"dispatch/push", "object dispatch/member dispatch/push printable"},
@@ -61,7 +63,7 @@ var imports = []struct{ pkg, ours string }{
 	// Doors.
 	{"forge", "fleet propagate source look/report look/plan printable"},
 	{"examples", "examples"},
-	{"cmd", "api object ordered schedule interpret fleet render propagate source dispatch look change eventlog reconcile testenv examples forge cmd printable"},
+	{"cmd", "api credentials object ordered schedule interpret fleet render propagate source dispatch look change eventlog reconcile testenv examples forge cmd printable"},
 }
 
 // homes are where each big library may be imported: one package owns it, and

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/source"
 )
 
 // askAgain is how long to keep credentials that a member rejects, before Members is
@@ -56,3 +57,7 @@ func (l *Loop) takeReconnects() map[string]bool {
 	}
 	return again
 }
+
+// SetAuth replaces the credentials of the repository, from the next fetch on. It may be
+// called beside a Round.
+func (l *Loop) SetAuth(auth source.Auth) { l.repo.SetAuth(auth) }
