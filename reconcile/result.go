@@ -27,6 +27,14 @@ type Result struct {
 	// and stay as they were (fold rule 3).
 	Frozen  []fleet.Finding
 	Members []MemberStatus
+	// Round counts the rounds of the loop, from 1.
+	Round int64
+	// Changes are what the commits folded since the last Result have decided.
+	Changes []propagate.Change
+	// Err is why the round ended early; nil if it did not.
+	Err error
+	// Works counts the works of every cluster, by what keeps them back.
+	Works map[string]Works
 	// Acts are those since the last Result, in the order in which the members answered.
 	// A round does not wait for its own.
 	Acts []Act
@@ -42,6 +50,10 @@ type MemberStatus struct {
 	Err error
 	// Waiting is how many objects wait because of Err.
 	Waiting int
+	// Contacted reports whether it is known what the member holds, and Pending is how many
+	// objects are to be sent to it or deleted there, and have not failed.
+	Contacted bool
+	Pending   int
 	// Failures are the objects that the member does not have as wanted, sorted
 	// by object.
 	Failures []dispatch.Outcome
@@ -77,6 +89,11 @@ func (l *Loop) Status() []MemberStatus {
 
 	l.mu.Unlock()
 
+	for cluster, p := range l.dispatcher.Progress() {
+		m := of(cluster)
+		m.Contacted, m.Pending = p.Contacted, p.Pending
+	}
+
 	for _, o := range l.dispatcher.Outcomes() {
 		switch m := of(o.Cluster); {
 		case o.Err == nil:
@@ -100,6 +117,11 @@ func (l *Loop) Status() []MemberStatus {
 // result returns the result of a round, and clears the acts.
 func (l *Loop) result() Result {
 	r := Result{Head: l.state.Commit, Accepted: l.state.Accepted, Refusal: l.state.Refusal, Fetched: l.fetched, Frozen: l.state.Broken(), Members: l.Status()}
+	r.Round, r.Works = l.rounds.Load(), l.countWorks()
+	if l.told.Snapshot != nil { // otherwise everything is a change
+		r.Changes = propagate.Changes(&l.told, &l.state)
+	}
+	l.told = l.state
 	r.Acts = l.takeActs()
 	return r
 }

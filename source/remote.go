@@ -46,6 +46,15 @@ var (
 	scpLike    = regexp.MustCompile(`^(?:([A-Za-z0-9._-]+)@)?([A-Za-z0-9_][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\]):([^/\\:].*|/.*)$`)
 )
 
+// CheckURL reports why an address is none of a remote repository that can be followed.
+func CheckURL(address string) error {
+	_, isRemote, err := parseRemote(address, Auth{})
+	if err == nil && !isRemote {
+		err = fmt.Errorf("url %s: not the address of a remote; use https:// or ssh://", Redact(address))
+	}
+	return err
+}
+
 // parseRemote parses https://, ssh:// and git@host:path. It returns false for a
 // local path, and refuses everything else before anything is connected to or
 // run.
