@@ -27,6 +27,7 @@ type runFlags struct {
 	interval, timeout     time.Duration
 	once, dryRun, verbose bool
 	gates, encoding       string
+	verify                verifyFlags
 }
 
 func newRun() *cobra.Command {
@@ -49,6 +50,7 @@ to apply.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig with a context named after each push cluster (default: the one that kubectl uses)")
 	f.publish.bind(flags)
+	f.verify.bind(flags)
 	flags.StringVar(&f.state, "state", "", "directory of the checkpoint (default: one for each repository, ref and path under the user's state directory)")
 	flags.DurationVar(&f.interval, "interval", 30*time.Second, "how often to fetch the repository")
 	flags.DurationVar(&f.timeout, "timeout", 2*time.Minute, "how long --once may take")
@@ -83,6 +85,11 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 
+	verify, err := f.verify.read()
+	if err != nil {
+		return err
+	}
+
 	origin := checkpoint.Origin{Repo: source.Redact(f.repo), Ref: f.ref, Path: f.path}
 	if f.state == "" {
 		if f.repo, err = absolute(f.repo); err != nil {
@@ -97,7 +104,7 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	out := newLines(cmd.ErrOrStderr(), f.encoding, f.verbose || f.dryRun)
 	out.times = !f.once // who runs it once sees when
 	err = f.follow(cmd.Context(), reconcile.Options{
-		Repo: f.repo, Ref: f.ref, Path: f.path, Auth: auth, StateDir: f.state,
+		Repo: f.repo, Ref: f.ref, Path: f.path, Auth: auth, Verify: verify, StateDir: f.state,
 		Interval: f.interval, Timeout: f.timeout, DryRun: f.dryRun,
 		Watch: !f.once, Look: f.once, // once is over before there is anything to watch
 		Members: members.member, Report: out.report, Progress: progressOf(cmd.Context()),
