@@ -62,6 +62,7 @@ var imports = []struct{ pkg, ours string }{
 
 	// Doors.
 	{"forge", "fleet propagate source look/report look/plan printable"},
+	{"controller/webhook", "controller/webhook"},
 	{"examples", "examples"},
 	{"cmd", "api credentials object ordered schedule interpret fleet render propagate source dispatch look change eventlog reconcile testenv examples forge cmd printable"},
 }
