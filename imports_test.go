@@ -60,11 +60,16 @@ var imports = []struct{ pkg, ours string }{
 	{"reconcile/checkpoint", "object ordered fleet render propagate dispatch= dispatch/member look/history reconcile/checkpoint printable"},
 	{"reconcile", "api object ordered interpret fleet propagate source dispatch look/history eventlog reconcile printable"},
 
+	// Install.
+	{"config", ""},
+	{"install", "api config install"},
+
 	// Doors.
 	{"forge", "fleet propagate source look/report look/plan printable"},
 	{"controller/webhook", "controller/webhook"},
 	{"examples", "examples"},
-	{"cmd", "api credentials object ordered schedule interpret fleet render propagate source dispatch look change eventlog reconcile testenv examples forge cmd printable"},
+	{"controller", "api credentials object fleet propagate source dispatch look forge reconcile controller printable"},
+	{"cmd", "api credentials object ordered schedule interpret fleet render propagate source dispatch look change eventlog reconcile controller install testenv examples forge cmd printable"},
 }
 
 // homes are where each big library may be imported: one package owns it, and
@@ -75,13 +80,13 @@ var homes = map[string]string{
 	"github.com/hiddeco/sshsig":      "source",
 	"sigs.k8s.io/kustomize":          "render",
 	"github.com/yuin/gopher-lua":     "interpret",
-	"k8s.io/client-go":               "dispatch/push dispatch/embedded dispatch/dispatchtest testenv look/output",
-	"sigs.k8s.io/controller-runtime": "testenv cmd",
+	"k8s.io/client-go":               "dispatch/push dispatch/embedded dispatch/dispatchtest testenv look/output install controller",
+	"sigs.k8s.io/controller-runtime": "testenv cmd install controller",
 	"go.etcd.io/bbolt":               "reconcile/checkpoint",
 	"github.com/spf13/cobra":         "cmd",
 	"k8s.io/cli-runtime":             "look/output",
 	"github.com/santhosh-tekuri":     "look/plan/plantest",
-	"github.com/fluxcd/pkg/runtime":  "cmd",
+	"github.com/fluxcd/pkg/runtime":  "cmd controller",
 	"github.com/KimMachineGun":       "cmd",
 	"github.com/evanphx/json-patch":  "propagate/override interpret source",
 	"go.yaml.in/yaml/v3":             "change/yamledit render",

@@ -97,7 +97,7 @@ is one step, and the same history always gives the same fleet.
 Look commands change nothing. They read commits and need no cluster, except for
 those that show what the clusters really run. Edit commands show the effect of an
 edit, and write it to git and nowhere else. Run commands reconcile the clusters
-with git.`,
+with git. Controller commands install what does that inside a cluster.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -109,11 +109,12 @@ with git.`,
 		Args: cobra.ArbitraryArgs,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	root.AddGroup(&cobra.Group{ID: "look", Title: "Look:"}, &cobra.Group{ID: "edit", Title: "Edit:"}, &cobra.Group{ID: "run", Title: "Run:"})
+	root.AddGroup(&cobra.Group{ID: "look", Title: "Look:"}, &cobra.Group{ID: "edit", Title: "Edit:"}, &cobra.Group{ID: "run", Title: "Run:"}, &cobra.Group{ID: "controller", Title: "Controller:"})
 	add(root, "look", newGet(), newWhy(), newHistory(), newEvents(), newStatus(), newWait(), newDiff(), newPlan(), newComment(), newValidate(), newRender(), newSchema())
 	add(root, "edit", newSuspend(), newResume(), newPromote(), newRollback(), newActivate(), newAdopt(), newTaint(),
 		newCordon("cordon", "Mark a cluster as unschedulable"), newCordon("uncordon", "Mark a cluster as schedulable"))
 	add(root, "run", newRun(), newDemo())
+	add(root, "controller", newController(), newInstall(), newUninstall(), newCreate(), newReconcile())
 	root.AddCommand(newVersion())
 	root.SetHelpCommand(newHelp())
 	root.SuggestionsMinimumDistance = 2

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/fairlead/fairlead/dispatch/embedded"
+	"github.com/fairlead/fairlead/testenv/kubetest"
 )
 
 func start(t *testing.T) (*embedded.Server, kubernetes.Interface) {
@@ -140,16 +140,9 @@ func TestPreconditions(t *testing.T) {
 
 // kubectl is the client that people will use on the demo.
 func TestKubectl(t *testing.T) {
-	kubectl, err := exec.LookPath("kubectl")
-	if err != nil {
-		t.Skip("left out: there is no kubectl")
-	}
 	s, _ := start(t)
-	dir := t.TempDir()
-	kubeconfig, manifest := filepath.Join(dir, "config"), filepath.Join(dir, "web.yaml")
-	if err := os.WriteFile(kubeconfig, s.Kubeconfig(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	kubectl := kubetest.NewKubectl(t, s.Kubeconfig())
+	manifest := filepath.Join(t.TempDir(), "web.yaml")
 	if err := os.WriteFile(manifest, []byte(web), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -169,10 +162,8 @@ func TestKubectl(t *testing.T) {
 		{"delete namespace shop", `namespace "shop" deleted`},
 		{"get deployments -A", "No resources found"},
 	} {
-		cmd := exec.Command(kubectl, strings.Fields(step.args)...)
-		cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "HOME="+dir)
-		out, err := cmd.CombinedOutput()
-		if err != nil || !strings.Contains(string(out), step.says) {
+		out, err := kubectl.Try("", strings.Fields(step.args)...)
+		if err != nil || !strings.Contains(out, step.says) {
 			t.Errorf("kubectl %s: %v\n%s\nwant %q", step.args, err, out, step.says)
 		}
 	}

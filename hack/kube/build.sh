@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds kube-apiserver, kube-controller-manager and etcd from Go modules into
-# hack/kube/bin, once: a second call with the same module versions does
-# nothing. About 6 minutes on 2 cores the first time.
+# Builds kube-apiserver, kube-controller-manager, kubectl and etcd from Go modules
+# into hack/kube/bin, once: a second call with the same module versions does
+# nothing. About 7 minutes on 2 cores the first time.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -12,7 +12,7 @@ if [ "$(cat bin/.built 2>/dev/null)" = "$want" ]; then
 	exit 0
 fi
 
-echo "building the API server binaries for the tests (once, about 6 minutes on 2 cores)" >&2
+echo "building the API server binaries for the tests (once, about 7 minutes on 2 cores)" >&2
 version=$(go list -m -f '{{.Version}}' k8s.io/kubernetes)
 minor=${version#v*.}
 minor=${minor%%.*}
@@ -21,6 +21,7 @@ mkdir -p bin
 export CGO_ENABLED=0
 go build -trimpath -buildvcs=false \
 	-ldflags "-s -w -X $stamp.gitVersion=$version -X $stamp.gitMajor=1 -X $stamp.gitMinor=$minor" \
-	-o bin/ k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kube-controller-manager
+	-o bin/ k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kube-controller-manager \
+	k8s.io/kubernetes/cmd/kubectl
 go build -trimpath -buildvcs=false -ldflags "-s -w" -o bin/etcd go.etcd.io/etcd/server/v3
 echo "$want" >bin/.built

@@ -28,6 +28,9 @@ func TestBinariesThatAreNotThere(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "make kube") {
 				t.Errorf("%q, %v", dir, err)
 			}
+			if _, err := kube.Kubectl(); err == nil || !strings.Contains(err.Error(), "make kube") {
+				t.Errorf("kubectl: %v", err)
+			}
 		})
 	}
 }
@@ -41,7 +44,7 @@ func TestBinariesOfTheCheckout(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, file := range []string{"go.mod", "hack/kube/bin/kube-apiserver", "hack/kube/bin/etcd"} {
+	for _, file := range []string{"go.mod", "hack/kube/bin/kube-apiserver", "hack/kube/bin/etcd", "hack/kube/bin/kubectl"} {
 		if err := os.WriteFile(filepath.Join(checkout, file), nil, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -50,6 +53,9 @@ func TestBinariesOfTheCheckout(t *testing.T) {
 	t.Chdir(below)
 	if dir, err := kube.Binaries(); dir != binaries || err != nil {
 		t.Errorf("%q, %v", dir, err)
+	}
+	if kubectl, err := kube.Kubectl(); kubectl != filepath.Join(binaries, "kubectl") || err != nil {
+		t.Errorf("%q, %v", kubectl, err)
 	}
 }
 

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// followers are those of all Fleets.
+type followers struct {
+	opt    Options
+	reader client.Reader
+	log    logr.Logger
+	turns  chan struct{}
+
+	mu    sync.Mutex
+	by    map[types.NamespacedName]*follower
+	queue workqueue.TypedRateLimitingInterface[ctrl.Request] // nil before the controller has started
+	ended bool
+}
+
+func newFollowers(opt Options, reader client.Reader) *followers {
+	return &followers{opt: opt, reader: reader, log: opt.Log, turns: make(chan struct{}, opt.Concurrent), by: map[types.NamespacedName]*follower{}}
+}
+
+// upToDate returns the follower of a Fleet if nothing that it was resolved from has
+// changed; otherwise nil.
+func (fs *followers) upToDate(name types.NamespacedName, generation int64) *follower {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	f := fs.by[name]
+	if f == nil || f.stale || f.generation != generation {
+		return nil
+	}
+	return f
+}
+
+// ensure returns the follower of a Fleet, with its settings; begun reports whether it is
+// a new one. One of another place is drained first.
+func (fs *followers) ensure(name types.NamespacedName, s settings, own *secrets, generation int64) (f *follower, begun bool) {
+	fs.mu.Lock()
+	f = fs.by[name]
+	if f != nil && f.settings.place == s.place {
+		f.generation, f.stale = generation, false
+		fs.mu.Unlock()
+		f.set(s)
+		return f, false
+	}
+	fs.mu.Unlock()
+
+	fs.remove(name)
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	f = &follower{
+		name: name, dir: directory(fs.opt.StoragePath, name), settings: s, generation: generation,
+		members: newMembers(s.place, own, fs.opt.Allow),
+		log:     fs.log.WithValues("controller", "fleet", "controllerGroup", "fairlead.dev", "controllerKind", "Fleet", "namespace", name.Namespace, "name", name.Name),
+		tell:    func() { fs.enqueue(name) },
+		turn:    fs.turn,
+	}
+	fs.by[name] = f
+	if !fs.ended {
+		f.start()
+	}
+	return f, true
+}
+
+// secretsOf returns the reader of a Fleet's Secrets: the one that its follower has.
+func (fs *followers) secretsOf(name types.NamespacedName) *secrets {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if f := fs.by[name]; f != nil {
+		return f.members.secrets
+	}
+	return newSecrets(fs.reader, name.Namespace)
+}
+
+// remove ends the follower of a Fleet. What it keeps on disk stays, as a cache.
+func (fs *followers) remove(name types.NamespacedName) {
+	fs.mu.Lock()
+	f := fs.by[name]
+	delete(fs.by, name)
+	fs.mu.Unlock()
+	if f != nil && f.ended != nil {
+		f.stop()
+	}
+}
+
+// forget removes what is on disk of a Fleet that is gone.
+func (fs *followers) forget(name types.NamespacedName) {
+	if err := os.RemoveAll(directory(fs.opt.StoragePath, name)); err != nil {
+		fs.log.Error(err, "cannot remove the state of a Fleet that is gone", "namespace", name.Namespace, "name", name.Name)
+	}
+}
+
+// close drains all, side by side.
+func (fs *followers) close() {
+	fs.mu.Lock()
+	fs.ended = true
+	all := fs.by
+	fs.by = map[types.NamespacedName]*follower{}
+	fs.mu.Unlock()
+
+	var wait sync.WaitGroup
+	for _, f := range all {
+		if f.ended != nil {
+			wait.Go(f.stop)
+		}
+	}
+	wait.Wait()
+}
+
+// turn lets few histories be folded at a time.
+func (fs *followers) turn(ctx context.Context) (done func(), err error) {
+	select {
+	case fs.turns <- struct{}{}:
+		return func() { <-fs.turns }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// enqueue has a Fleet reconciled.
+func (fs *followers) enqueue(name types.NamespacedName) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if fs.queue != nil {
+		fs.queue.Add(ctrl.Request{NamespacedName: name})
+	}
+}
+
+// start keeps the queue of the controller; it is a source of events.
+func (fs *followers) start(_ context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	fs.queue = queue
+	return nil
+}
+
+// secretChanged tells the followers that use a Secret, and returns the Fleets to
+// reconcile because of it.
+func (fs *followers) secretChanged(namespace, secret string) (fleets []ctrl.Request) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	for name, f := range fs.by {
+		if name.Namespace != namespace || !f.members.secrets.uses(secret) {
+			continue
+		}
+		f.stale = true
+		f.secretChanged(secret)
+		fleets = append(fleets, ctrl.Request{NamespacedName: name})
+	}
+	return fleets
+}
+
+// sourceChanged has a Fleet resolved again.
+func (fs *followers) sourceChanged(name types.NamespacedName) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if f := fs.by[name]; f != nil {
+		f.stale = true
+	}
+}
+
+// stuck returns the Fleets whose round lasts longer than it may.
+func (fs *followers) stuck(now time.Time) (names []string) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	for name, f := range fs.by {
+		if f.isStuck(now) {
+			names = append(names, name.String())
+		}
+	}
+	return names
+}
