@@ -66,6 +66,7 @@ var imports = []struct{ pkg, ours string }{
 
 	// Doors.
 	{"forge", "fleet propagate source look/report look/plan printable"},
+	{"controller/webhook", "controller/webhook"},
 	{"examples", "examples"},
 	{"metrics", "dispatch reconcile"},
 	{"controller", "api credentials object fleet propagate source dispatch look forge reconcile metrics controller printable"},
@@ -76,6 +77,8 @@ var imports = []struct{ pkg, ours string }{
 // hides what is odd about it.
 var homes = map[string]string{
 	"github.com/go-git":              "source",
+	"github.com/ProtonMail":          "source",
+	"github.com/hiddeco/sshsig":      "source",
 	"sigs.k8s.io/kustomize":          "render",
 	"github.com/yuin/gopher-lua":     "interpret",
 	"k8s.io/client-go":               "dispatch/push dispatch/embedded dispatch/dispatchtest testenv look/output install controller",

@@ -29,6 +29,7 @@ type runFlags struct {
 	once, dryRun, verbose bool
 	gates, encoding       string
 	metrics, health       string
+	verify                verifyFlags
 }
 
 func newRun() *cobra.Command {
@@ -51,6 +52,7 @@ to apply.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig with a context named after each push cluster (default: the one that kubectl uses)")
 	f.publish.bind(flags)
+	f.verify.bind(flags)
 	flags.StringVar(&f.state, "state", "", "directory of the checkpoint (default: one for each repository, ref and path under the user's state directory)")
 	flags.DurationVar(&f.interval, "interval", 30*time.Second, "how often to fetch the repository")
 	flags.DurationVar(&f.timeout, "timeout", 2*time.Minute, "how long --once may take")
@@ -90,6 +92,11 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 
+	verify, err := f.verify.read()
+	if err != nil {
+		return err
+	}
+
 	origin := checkpoint.Origin{Repo: source.Redact(f.repo), Ref: f.ref, Path: f.path}
 	if f.state == "" {
 		if f.repo, err = absolute(f.repo); err != nil {
@@ -106,7 +113,7 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	told := metrics.New(time.Now)
 	members.told = told
 	err = f.follow(cmd.Context(), told, reconcile.Options{
-		Repo: f.repo, Ref: f.ref, Path: f.path, Auth: auth, StateDir: f.state,
+		Repo: f.repo, Ref: f.ref, Path: f.path, Auth: auth, Verify: verify, StateDir: f.state,
 		Interval: f.interval, Timeout: f.timeout, DryRun: f.dryRun,
 		Watch: !f.once, Look: f.once, // once is over before there is anything to watch
 		Members: members.member, Report: out.report, Progress: progressOf(cmd.Context()),
