@@ -31,7 +31,7 @@ type followers struct {
 	mu    sync.Mutex
 	by    map[types.NamespacedName]*follower
 	queue workqueue.TypedRateLimitingInterface[ctrl.Request] // nil before the controller has started
-	hooks map[string]types.NamespacedName // by the end of their path
+	hooks map[string]types.NamespacedName                    // by the end of their path
 	ended bool
 }
 
