@@ -108,18 +108,8 @@ func (h *hub) installCRD(file string) {
 // run runs a controller until the test ends, or stop is called.
 func (h *hub) run(change ...func(*controller.Options)) (stop func()) {
 	h.t.Helper()
-	opt := controller.Options{Namespace: namespace, StoragePath: h.storage, Concurrent: 4, Log: testr.NewWithInterface(quiet{h.t}, testr.Options{})}
-	opt.Watch.AllNamespaces = true
-	opt.Allow = push.Allow{TLS: true, Internal: true}
-	opt.Client.QPS, opt.Client.Burst = 50, 300
-	opt.RateLimiter.MinRetryDelay, opt.RateLimiter.MaxRetryDelay = 50*time.Millisecond, time.Second
-	for _, c := range change {
-		c(&opt)
-	}
-
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- controller.Run(ctx, h.server.Config(), opt) }()
+	ended := h.startWith(ctx, change...)
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -128,6 +118,26 @@ func (h *hub) run(change ...func(*controller.Options)) (stop func()) {
 	})
 	h.t.Cleanup(stop)
 	return stop
+}
+
+// start runs a controller until it ends by itself.
+func (h *hub) start(change ...func(*controller.Options)) <-chan error {
+	h.t.Helper()
+	return h.startWith(context.Background(), change...)
+}
+
+func (h *hub) startWith(ctx context.Context, change ...func(*controller.Options)) <-chan error {
+	opt := controller.Options{Namespace: namespace, StoragePath: h.storage, Concurrent: 4, Log: testr.NewWithInterface(quiet{h.t}, testr.Options{})}
+	opt.Watch.AllNamespaces = true
+	opt.Allow = push.Allow{TLS: true, Internal: true}
+	opt.Client.QPS, opt.Client.Burst = 50, 300
+	opt.RateLimiter.MinRetryDelay, opt.RateLimiter.MaxRetryDelay = 50*time.Millisecond, time.Second
+	for _, c := range change {
+		c(&opt)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- controller.Run(ctx, h.server.Config(), opt) }()
+	return ended
 }
 
 // quiet keeps the log of a controller for tests that fail.
