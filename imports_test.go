@@ -68,8 +68,9 @@ var imports = []struct{ pkg, ours string }{
 	{"forge", "fleet propagate source look/report look/plan printable"},
 	{"controller/webhook", "controller/webhook"},
 	{"examples", "examples"},
-	{"controller", "api credentials object fleet propagate source dispatch look forge reconcile controller printable"},
-	{"cmd", "api credentials object ordered schedule interpret fleet render propagate source dispatch look change eventlog reconcile controller install testenv examples forge cmd printable"},
+	{"metrics", "dispatch reconcile"},
+	{"controller", "api credentials object fleet propagate source dispatch look forge reconcile metrics controller printable"},
+	{"cmd", "api credentials object ordered schedule interpret fleet render propagate source dispatch look change eventlog reconcile metrics controller install testenv examples forge cmd printable"},
 }
 
 // homes are where each big library may be imported: one package owns it, and
@@ -87,6 +88,7 @@ var homes = map[string]string{
 	"k8s.io/cli-runtime":             "look/output",
 	"github.com/santhosh-tekuri":     "look/plan/plantest",
 	"github.com/fluxcd/pkg/runtime":  "cmd controller",
+	"github.com/prometheus":          "metrics cmd",
 	"github.com/KimMachineGun":       "cmd",
 	"github.com/evanphx/json-patch":  "propagate/override interpret source",
 	"go.yaml.in/yaml/v3":             "change/yamledit render",

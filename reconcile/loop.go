@@ -125,7 +125,9 @@ type Loop struct {
 	waited map[string]bool // what waited for other clusters in the last round, by outcomeKey
 	counts *counter        // of works; nil until a Result is asked for
 	moved  chan struct{}   // members have answered; for Observe
+	holds  *policyHolds    // nil until a Result is asked for
 	told   propagate.State // of the last Result
+	folds  time.Duration   // spent on folding since the last Result
 	rounds atomic.Int64    // that have begun
 	verify atomic.Pointer[Verify]
 
