@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -194,12 +195,29 @@ func (h *hub) release(tag string) {
 	h.commit(tag, map[string]string{file: strings.ReplaceAll(quickstart(h.t)[file], `"1.0"`, `"`+tag+`"`)})
 }
 
-// status reads the status of a Fleet as a text.
-func (h *hub) status(name string) string {
+// get reads a Fleet.
+func (h *hub) get(name string) *v1alpha1.Fleet {
 	h.t.Helper()
 	var f v1alpha1.Fleet
 	h.must(h.client.Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: name}, &f))
-	return statusText(&f)
+	return &f
+}
+
+// freeAddress is one that nobody listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// status reads the status of a Fleet as a text.
+func (h *hub) status(name string) string {
+	h.t.Helper()
+	return statusText(h.get(name))
 }
 
 // waitFor waits until the status of a Fleet has a text.
