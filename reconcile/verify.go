@@ -13,12 +13,18 @@ import (
 type Verify struct {
 	Mode    VerifyMode
 	Signers source.Signers
+	// Accepted is a commit that was folded before, as somebody remembers who has not lost
+	// the state: a Fleet's status. It is used while nothing is folded. It and what is before
+	// it are not asked again, since a key may have expired or been taken away since.
+	Accepted string
 }
 
 // VerifyMode is which commits must be signed.
 type VerifyMode string
 
-// The modes. Only commits after what was folded are asked.
+// The modes. Only commits after what was folded are asked. While nothing is folded, and
+// nobody remembers what was, nothing is folded until all that a mode asks for are signed:
+// the clusters may have what comes later, and must not be brought back behind it.
 const (
 	// VerifyHead folds nothing past a head that no signer has signed.
 	VerifyHead VerifyMode = "HEAD"
@@ -36,78 +42,63 @@ func (l *Loop) SetVerify(v Verify) { l.verify.Store(&v) }
 // not even their trailers.
 func (l *Loop) verified(head string) (to string, err error) {
 	v := l.verify.Load()
-	switch v.Mode {
-	case "":
+	if v.Mode == "" {
 		return head, nil
+	}
+	commits, accepted, err := l.unverified(head, v.Accepted)
+	if err != nil {
+		return "", err
+	}
+
+	switch v.Mode {
 	case VerifyHead:
+		if len(commits) == 0 {
+			return head, nil
+		}
 		if err := l.repo.Verify(head, v.Signers); err != nil {
-			return "", err
+			return accepted, l.notBegun(accepted, err)
 		}
 		return head, nil
 	case VerifyEachCommit:
-		return l.verifiedEach(head, v.Signers)
+		for _, c := range commits {
+			if err := l.repo.Verify(c.Hash, v.Signers); err != nil {
+				return accepted, l.notBegun(accepted, err)
+			}
+			if l.state.Commit != "" || accepted != "" {
+				accepted = c.Hash
+			}
+		}
+		return head, nil
 	}
 	return "", fmt.Errorf("verification mode %q is neither %s nor %s", v.Mode, VerifyHead, VerifyEachCommit)
 }
 
-func (l *Loop) verifiedEach(head string, by source.Signers) (to string, err error) {
-	commits, err := l.unfolded(head)
-	if err != nil {
-		return "", err
-	}
-	for i, c := range commits {
-		var failed *source.VerificationError
-		err := l.repo.Verify(c.Hash, by)
-		switch {
-		case err == nil:
-			continue
-		case !errors.As(err, &failed):
-			return "", err
-		case l.state.Commit == "":
-			return l.beginning(commits, i, by, failed)
-		case i == 0:
-			return "", failed
+// unverified returns the commits up to head that nobody has asked for a signature, oldest
+// first, and up to which the fold may go without them; "" is not at all.
+func (l *Loop) unverified(head, remembered string) (commits []*source.Commit, accepted string, err error) {
+	if l.state.Commit == "" && remembered != "" && l.repo.Has(remembered) {
+		commits, err := l.history.Commits(remembered, head)
+		if !errors.Is(err, source.ErrNotAncestor) {
+			return commits, remembered, err
 		}
-		return commits[i-1].Hash, failed
 	}
 
-	return head, nil
-}
-
-// unfolded are the commits that have not been folded, oldest first.
-func (l *Loop) unfolded(head string) ([]*source.Commit, error) {
 	since := l.state.Commit
 	if since != "" && !l.repo.Has(since) {
 		since = ""
 	}
-	commits, err := l.history.Commits(since, head)
+	commits, err = l.history.Commits(since, head)
 	if errors.Is(err, source.ErrNotAncestor) {
-		return l.history.Commits("", head) // a rewritten branch is folded from its beginning
+		commits, err = l.history.Commits("", head) // a rewritten branch is folded from its beginning
 	}
-	return commits, err
+	return commits, "", err
 }
 
-// beginning is how far to fold while nothing is, when commit i is not verified. A signed
-// commit after that one shows that it is no stray: the fleet was somewhere behind it before
-// the state was lost, or before a key was taken away, and must not be brought back to what
-// was before it.
-func (l *Loop) beginning(commits []*source.Commit, i int, by source.Signers, failed *source.VerificationError) (string, error) {
-	for j := len(commits) - 1; j > i; j-- {
-		if l.repo.Verify(commits[j].Hash, by) == nil {
-			return "", fmt.Errorf("%w; later commits are signed, so nothing is folded: add its key to the signers, or begin the fold at a signed commit with the trailer Fairlead-Begin: true", failed)
-		}
+// notBegun says of a fold that cannot begin how it can.
+func (l *Loop) notBegun(accepted string, err error) error {
+	var failed *source.VerificationError
+	if l.state.Commit != "" || accepted != "" || !errors.As(err, &failed) {
+		return err
 	}
-	if i > 0 {
-		return commits[i-1].Hash, failed
-	}
-	if commits[0].Parent == "" {
-		return "", failed
-	}
-
-	// Its trailer would begin the fold, and has no say.
-	to, err := l.verifiedEach(commits[0].Parent, by)
-	if unsigned := (*source.VerificationError)(nil); err != nil && !errors.As(err, &unsigned) {
-		return "", err
-	}
-	return to, failed
+	return fmt.Errorf("%w; nothing was folded before, so nothing is: add its key to the signers, or begin at a signed commit with the trailer Fairlead-Begin: true", err)
 }

@@ -111,6 +111,18 @@ func (w *signedWorld) want(when, release, unverified string) {
 	}
 }
 
+// drift deletes what eu-1 has.
+func (w *signedWorld) drift() {
+	w.t.Helper()
+	client, err := dynamic.NewForConfig(w.members["eu-1"].config)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := client.Resource(configMaps).Namespace("default").Delete(w.t.Context(), "config", metav1.DeleteOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // forget loses the state of the loop.
 func (w *signedWorld) forget() {
 	w.t.Helper()
@@ -128,13 +140,7 @@ func TestT09VerifyHead(t *testing.T) {
 	unsigned := w.release("2", nil)
 	w.want("unsigned", "1", unsigned)
 
-	client, err := dynamic.NewForConfig(w.members["eu-1"].config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := client.Resource(configMaps).Namespace("default").Delete(t.Context(), "config", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	w.drift()
 	w.want("after drift", "1", unsigned)
 
 	strange := w.release("3", sourcetest.NewSSHKey(t, "git"))
@@ -153,15 +159,16 @@ func TestT09VerifyEachCommit(t *testing.T) {
 	w.release("1", w.ada)
 	w.want("signed", "1", "")
 
-	w.release("2", w.ada)
+	two := w.release("2", w.ada)
 	unsigned := w.release("3", nil)
 	w.want("up to an unsigned one", "2", unsigned)
-
-	w.forget()
-	w.want("again from the beginning", "2", unsigned)
-
 	w.release("4", w.ada)
 	w.want("with a signed one after it", "2", unsigned)
+
+	w.forget()
+	w.drift()
+	w.verify.Accepted = two
+	w.want("without its state, which somebody remembers", "2", unsigned)
 
 	// A merge by the forge, whose key nobody has added, brings signed commits.
 	w = newSignedWorld(t, reconcile.VerifyEachCommit)
@@ -186,14 +193,18 @@ func TestTrailersOfUnverifiedCommits(t *testing.T) {
 	w.repo.Commit("begin", map[string]string{"fleet.yaml": everywhere})
 	w.repo.Sign(w.ada)
 	signed := w.release("1", w.ada)
+	w.want("signed", "1", "")
 
 	unsigned := w.repo.Commit("Begin here\n\nFairlead-Begin: true\nFairlead-Skip: "+signed, map[string]string{"config.yaml": releaseConfig("evil")})
+	w.want("a trailer", "1", unsigned)
+	w.forget()
 	w.want("a fresh state", "1", unsigned)
-	w.want("the next round", "1", unsigned)
+	w.verify.Accepted = signed
+	w.want("one that is remembered", "1", unsigned)
 }
 
-// A key that is taken away, or has expired, does not bring the fleet back to what it was
-// before its commits when the state is lost: then nothing is folded, and nothing is sent.
+// A state that is lost brings no cluster back to an older release, whatever has become of
+// the keys: what is not signed by one that is known leaves everything as it is.
 func TestKeysThatAreGone(t *testing.T) {
 	w := newSignedWorld(t, reconcile.VerifyEachCommit)
 	bob := sourcetest.NewSSHKey(t, "git")
@@ -202,20 +213,46 @@ func TestKeysThatAreGone(t *testing.T) {
 	w.repo.Sign(w.ada)
 	w.release("1", w.ada)
 	bobs := w.release("2", bob)
-	w.release("3", w.ada)
-	w.want("both are known", "3", "")
+	w.want("both are known", "2", "")
 
 	w.verify.Signers = signersOf(t, w.ada)
-	w.want("without bob, from the state", "3", "")
+	w.want("without bob, from the state", "2", "")
 	w.forget()
-	w.want("without bob and state", "3", bobs)
-	if !strings.Contains(w.failed.Error(), "the key is not known; later commits are signed, so nothing is folded") {
+	w.want("without bob and state", "2", bobs)
+	if !strings.Contains(w.failed.Error(), "the key is not known; nothing was folded before, so nothing is") {
 		t.Errorf("it reads %v", w.failed)
 	}
+	w.release("3", w.ada)
+	w.want("with a commit that ada has signed", "2", bobs)
+
+	w.verify.Accepted = bobs
+	w.want("with what is remembered", "3", "")
+	w.forget()
+	w.verify.Accepted = strings.Repeat("0", 40)
+	w.want("with what nobody has heard of", "3", bobs)
 
 	w.repo.Commit("Begin here\n\nFairlead-Begin: true", map[string]string{"config.yaml": releaseConfig("4")})
 	w.repo.Sign(w.ada)
 	w.want("begun at a signed commit", "4", "")
+}
+
+// A head that was folded before is not asked again when the state is lost, and one that
+// was not is folded no further than that.
+func TestHeadIsRemembered(t *testing.T) {
+	w := newSignedWorld(t, reconcile.VerifyHead)
+	w.repo.Commit("begin", map[string]string{"fleet.yaml": everywhere})
+	w.verify.Accepted = w.release("1", nil)
+	w.want("at what is remembered", "1", "")
+
+	w.forget()
+	w.drift()
+	unsigned := w.release("2", nil)
+	w.want("after it", "1", unsigned)
+
+	w.forget()
+	w.verify.Accepted = ""
+	w.drift()
+	w.want("with nothing remembered", "none", unsigned)
 }
 
 // A signature that was made for another line of history does not count for a rewritten

@@ -28,6 +28,14 @@ type Auth struct {
 	Proxy *Proxy
 }
 
+// String and GoString keep the values out of logs and errors.
+func (Auth) String() string        { return "credentials" }
+func (Auth) GoString() string      { return "credentials" }
+func (GitHubApp) String() string   { return "GitHub App" }
+func (GitHubApp) GoString() string { return "GitHub App" }
+func (Proxy) String() string       { return "proxy" }
+func (Proxy) GoString() string     { return "proxy" }
+
 // tls is how to speak TLS with the remote.
 func (a *Auth) tls() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}

@@ -12,6 +12,7 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"math/big"
@@ -256,5 +257,20 @@ func TestProxy(t *testing.T) {
 				t.Errorf("without an address: %v", err)
 			}
 		})
+	}
+}
+
+// Credentials that are printed by mistake say nothing.
+func TestCredentialsAreNotPrinted(t *testing.T) {
+	auth := source.Auth{
+		Username: "hunter2", Password: "hunter2", BearerToken: "hunter2", Identity: []byte("hunter2"),
+		App: &source.GitHubApp{PrivateKey: []byte("hunter2")}, Proxy: &source.Proxy{Address: "http://hunter2", Password: "hunter2"},
+	}
+	for _, value := range []any{auth, &auth, auth.App, *auth.App, auth.Proxy, *auth.Proxy, struct{ Auth source.Auth }{auth}} {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
+			if said := fmt.Sprintf(verb, value); strings.Contains(said, "hunter2") || strings.Contains(said, "104 117 110") || strings.Contains(said, "0x68, 0x75") {
+				t.Errorf("%s: %s", verb, said)
+			}
+		}
 	}
 }
