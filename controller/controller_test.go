@@ -229,7 +229,7 @@ func TestWebhook(t *testing.T) {
 	h.waitFor("acme", "applied main@sha1:"+h.repo.Head())
 }
 
-func deliver(t *testing.T, url, token string) int {
+func deliver(t testing.TB, url, token string) int {
 	t.Helper()
 	body := `{"ref":"refs/heads/main"}`
 	mac := hmac.New(sha256.New, []byte(token))

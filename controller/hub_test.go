@@ -49,7 +49,7 @@ const password = "sesame-1234"
 
 // hub is a real API server with the CRD, a git server, and embedded members.
 type hub struct {
-	t       *testing.T
+	t       testing.TB
 	server  *kubetest.Server
 	client  client.WithWatch
 	repo    *sourcetest.Repo
@@ -59,7 +59,7 @@ type hub struct {
 }
 
 // newHub starts a hub with a fleet of the quickstart, and the Secrets of a Fleet.
-func newHub(t *testing.T) *hub {
+func newHub(t testing.TB) *hub {
 	t.Helper()
 	h := &hub{t: t, server: kubetest.Start(t, 1)[0], repo: sourcetest.New(t), members: map[string]*embedded.Server{}, storage: t.TempDir()}
 	scheme := runtime.NewScheme()
@@ -214,7 +214,7 @@ func (h *hub) get(name string) *v1alpha1.Fleet {
 }
 
 // freeAddress is one that nobody listens on.
-func freeAddress(t *testing.T) string {
+func freeAddress(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
