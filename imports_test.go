@@ -60,6 +60,9 @@ var imports = []struct{ pkg, ours string }{
 	{"reconcile/checkpoint", "object ordered fleet render propagate dispatch= dispatch/member look/history reconcile/checkpoint printable"},
 	{"reconcile", "api object ordered interpret fleet propagate source dispatch look/history eventlog reconcile printable"},
 
+	// Decryption, for the door that has the keys.
+	{"decrypt", "object"},
+
 	// Install.
 	{"config", ""},
 	{"install", "api config install"},
@@ -69,8 +72,8 @@ var imports = []struct{ pkg, ours string }{
 	{"controller/webhook", "controller/webhook"},
 	{"examples", "examples"},
 	{"metrics", "dispatch reconcile"},
-	{"controller", "api credentials object fleet propagate source dispatch look forge reconcile metrics controller printable"},
-	{"cmd", "api credentials object ordered schedule interpret fleet render propagate source dispatch look change eventlog reconcile metrics controller install testenv examples forge cmd printable"},
+	{"controller", "api credentials object fleet propagate source dispatch look forge reconcile decrypt metrics controller printable"},
+	{"cmd", "api credentials object ordered schedule interpret fleet render propagate source dispatch look change eventlog reconcile metrics decrypt controller install testenv examples forge cmd printable"},
 }
 
 // homes are where each big library may be imported: one package owns it, and
@@ -91,7 +94,9 @@ var homes = map[string]string{
 	"github.com/prometheus":          "metrics cmd",
 	"github.com/KimMachineGun":       "cmd",
 	"github.com/evanphx/json-patch":  "propagate/override interpret source",
-	"go.yaml.in/yaml/v3":             "change/yamledit render",
+	"go.yaml.in/yaml/v3":             "change/yamledit render decrypt",
+	"github.com/getsops/sops":        "decrypt",
+	"filippo.io/age":                 "decrypt",
 	"github.com/google/go-github":    "forge",
 	"gitlab.com/gitlab-org/api":      "forge",
 	"code.gitea.io/sdk":              "forge",

@@ -185,11 +185,8 @@ func classifyTemplate(d *document, unit string) (*item, []fleet.Problem) {
 	if f := lint(d, t); f != nil {
 		it.findings = append(it.findings, f)
 	}
-	if object.IsEncrypted(t.Object) && object.IsSecret(t.Object) {
-		it.findings = append(it.findings, &fleet.Finding{
-			Code: fleet.FindingEncrypted, Severity: fleet.SeverityCaution, Object: t.ID, Origin: d.at("sops"),
-			Message: fmt.Sprintf("%s is encrypted with SOPS, and nothing is decrypted here: a cluster takes it only by way of a tool that does, such as Flux behind a pull cluster's branch", t.ID),
-		})
+	if f := encryption(d, t); f != nil {
+		it.findings = append(it.findings, f)
 	}
 	if _, builtin := object.BuiltinScope(t.Group, t.Kind); !builtin {
 		namespaced, known := object.DefaultScope(t.Group, t.Kind)
@@ -284,4 +281,21 @@ func idOf(d *document, group string) object.ID {
 		id.Namespace = metav1.NamespaceDefault
 	}
 	return id
+}
+
+// encryption is the finding about a document that SOPS has encrypted.
+func encryption(d *document, t *fleet.Template) *fleet.Finding {
+	f := &fleet.Finding{Code: fleet.FindingEncrypted, Severity: fleet.SeverityNotice, Object: t.ID, Origin: d.at("sops")}
+	switch {
+	case !object.IsEncrypted(t.Object):
+		return nil
+	case strings.HasPrefix(t.Kind, "ENC["):
+		f.Severity, f.Origin = fleet.SeverityCaution, d.at("kind")
+		f.Message = "the kind of this document is encrypted, so that nobody can tell what it is: have SOPS encrypt the values alone, with encrypted_regex: ^(data|stringData)$"
+	case object.IsSecret(t.Object):
+		f.Message = fmt.Sprintf("%s is encrypted with SOPS: it is decrypted on the way to a push cluster with the keys of spec.decryption or run --decryption, and by the Flux of a pull cluster", t.ID)
+	default:
+		return nil
+	}
+	return f
 }

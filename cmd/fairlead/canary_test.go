@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/fairlead/fairlead/dispatch/embedded"
@@ -131,9 +133,60 @@ func TestSecretsNeverLeave(t *testing.T) {
 	}
 }
 
+// What SOPS has encrypted is decrypted for its cluster, and for nobody else (T53).
+func TestDecryptedSecretsNeverLeave(t *testing.T) {
+	said := libraryWords(t)
+	keys, err := filepath.Abs("../../decrypt/testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HOME", t.TempDir())
+	server, err := embedded.Start(embedded.Options{Name: "m1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	state, kubeconfig := t.TempDir(), filepath.Join(t.TempDir(), "members.yaml")
+	if err := push.WriteContexts(kubeconfig, map[string]*rest.Config{"m1": server.Config()}); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_STATE_HOME", state)
+	t.Setenv("XDG_CACHE_HOME", state)
+	t.Setenv("KUBECONFIG", kubeconfig)
+
+	repo := sourcetest.New(t)
+	repo.Commit("first", map[string]string{
+		"clusters.yaml": "apiVersion: cluster.karmada.io/v1alpha1\nkind: Cluster\nmetadata: {name: m1}\nspec: {syncMode: Push}\n",
+		"policy.yaml":   "apiVersion: policy.karmada.io/v1alpha1\nkind: ClusterPropagationPolicy\nmetadata: {name: all}\nspec:\n  resourceSelectors: [{apiVersion: v1, kind: ConfigMap}, {apiVersion: v1, kind: Secret}]\n",
+	})
+	files := map[string]string{}
+	for _, name := range []string{"canary.yaml"} {
+		b, err := os.ReadFile(filepath.Join(keys, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = string(b)
+	}
+	repo.Commit("encrypted", files)
+
+	only := t.TempDir()
+	if err := os.Symlink(filepath.Join(keys, "fleet.agekey"), filepath.Join(only, "fleet.agekey")); err != nil {
+		t.Fatal(err)
+	}
+	looks(t, repo.Dir, "--decryption", only)
+	wantNoCanary(t, state)
+	secret, err := push.Live(t.Context(), server.Config(), schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, "")
+	if err != nil || len(secret) != 1 || !hasCanary(fmt.Sprint(secret)) {
+		t.Errorf("the cluster has %d Secrets: %v", len(secret), err)
+	}
+	if got := said(); hasCanary(got) {
+		t.Errorf("a library says\n%s", got)
+	}
+}
+
 // looks runs every command that shows something. Left out is what shows values by
 // contract: live Secrets with -o yaml and json, as kubectl does.
-func looks(t *testing.T, repo string) {
+func looks(t *testing.T, repo string, running ...string) {
 	t.Helper()
 	for _, command := range [][]string{
 		{"validate"}, {"plan", "--base", "HEAD~1"}, {"plan", "--base", "HEAD~1", "-o", "markdown"}, {"plan", "--base", "HEAD~1", "-o", "json"},
@@ -145,6 +198,9 @@ func looks(t *testing.T, repo string) {
 	} {
 		var out bytes.Buffer
 		args := append([]string{command[0], "-C", repo}, command[1:]...)
+		if command[0] == "run" {
+			args = append(args, running...)
+		}
 		if code := run(context.Background(), args, &out, &out); code == exitUsage {
 			t.Errorf("%v: %s", command, out.String())
 		}

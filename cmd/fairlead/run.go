@@ -13,6 +13,7 @@ import (
 
 	clusterv1alpha1 "github.com/fairlead/fairlead/api/cluster/v1alpha1"
 	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/dispatch/member/decrypting"
 	"github.com/fairlead/fairlead/dispatch/push"
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/metrics"
@@ -24,6 +25,7 @@ import (
 type runFlags struct {
 	fleetFlags
 	kubeconfig, state     string
+	decryption            string
 	publish               publishFlags
 	interval, timeout     time.Duration
 	once, dryRun, verbose bool
@@ -51,6 +53,7 @@ to apply.`,
 	f.bind(cmd.Flags())
 	flags := cmd.Flags()
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig with a context named after each push cluster (default: the one that kubectl uses)")
+	flags.StringVar(&f.decryption, "decryption", "", "directory of private keys for manifests that SOPS has encrypted: age in *.agekey, OpenPGP in *.asc")
 	f.publish.bind(flags)
 	f.verify.bind(flags)
 	flags.StringVar(&f.state, "state", "", "directory of the checkpoint (default: one for each repository, ref and path under the user's state directory)")
@@ -96,6 +99,9 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if _, err := decryption(f.decryption); err != nil {
+		return err
+	}
 
 	origin := checkpoint.Origin{Repo: source.Redact(f.repo), Ref: f.ref, Path: f.path}
 	if f.state == "" {
@@ -107,7 +113,7 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	members := &members{kubeconfig: f.kubeconfig, pulled: pulled}
+	members := &members{kubeconfig: f.kubeconfig, decryption: f.decryption, pulled: pulled}
 	out := newLines(cmd.ErrOrStderr(), f.encoding, f.verbose || f.dryRun)
 	out.times = !f.once // who runs it once sees when
 	told := metrics.New(time.Now)
@@ -186,6 +192,7 @@ func absolute(repo string) (string, error) {
 // kubeconfig again: its credentials may have been rotated.
 type members struct {
 	kubeconfig string
+	decryption string                             // directory of keys
 	pulled     func(cluster string) member.Member // nil without --publish
 	told       *metrics.Fleets                    // nil counts no requests
 
@@ -216,7 +223,17 @@ func (m *members) member(c *fleet.Cluster) (member.Member, error) {
 	if m.told != nil {
 		config.Wrap(m.told.Requests(c.Name))
 	}
-	return push.New(config, push.Options{})
+
+	decrypt, err := decryption(m.decryption)
+	if err != nil {
+		return nil, err
+	}
+	pushed, err := push.New(config, push.Options{})
+	if err != nil {
+		return nil, err
+	}
+
+	return decrypting.Wrap(pushed, decrypt), nil
 }
 
 func checkEncoding(encoding string) error {

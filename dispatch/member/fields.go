@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/fairlead/fairlead/object"
 )
 
 // Fields is a digest of which fields of an object are ours, as its server has
@@ -59,6 +61,13 @@ func Lost(fields json.RawMessage, manifest map[string]any, retained bool) iter.S
 			switch key {
 			case "apiVersion", "kind":
 				continue
+			case "sops", "stringData":
+				if object.IsEncrypted(manifest) && key == "sops" {
+					continue // it was sent decrypted
+				}
+				if object.IsEncrypted(manifest) {
+					key = "data" // and so was this
+				}
 			case "metadata":
 				meta, _ := value.(map[string]any)
 				value = map[string]any{"labels": meta["labels"], "annotations": meta["annotations"]}

@@ -56,3 +56,18 @@ spec:
 		}
 	}
 }
+
+// What SOPS has encrypted was sent decrypted: without its field sops, and of a Secret the
+// stringData as data.
+func TestOwnsEncrypted(t *testing.T) {
+	secret := map[string]any{"apiVersion": "v1", "kind": "Secret", "stringData": map[string]any{"a": "ENC"}, "data": map[string]any{"b": "ENC"}, "sops": map[string]any{"mac": "m"}}
+	for fields, want := range map[string]string{
+		`{"f:data":{"f:a":{},"f:b":{}}}`: "",
+		`{"f:data":{"f:b":{}}}`:          "data.a",
+		`{"f:data":{"f:a":{}}}`:          "data.b",
+	} {
+		if got := slices.Collect(member.Lost(json.RawMessage(fields), secret, false)); strings.Join(got, " ") != want {
+			t.Errorf("%s: %v", fields, got)
+		}
+	}
+}
