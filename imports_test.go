@@ -66,8 +66,9 @@ var imports = []struct{ pkg, ours string }{
 
 	// Doors.
 	{"forge", "fleet propagate source look/report look/plan printable"},
+	{"review", "object propagate source look/history look/plan forge reconcile review printable"},
 	{"examples", "examples"},
-	{"controller", "api credentials object fleet propagate source dispatch look forge reconcile controller printable"},
+	{"controller", "api credentials object fleet propagate source dispatch look forge reconcile review controller printable"},
 	{"cmd", "api credentials object ordered schedule interpret fleet render propagate source dispatch look change eventlog reconcile controller install testenv examples forge cmd printable"},
 }
 
