@@ -67,15 +67,19 @@ var imports = []struct{ pkg, ours string }{
 	// Doors.
 	{"forge", "fleet propagate source look/report look/plan printable"},
 	{"review", "object propagate source look/history look/plan forge reconcile review printable"},
+	{"controller/webhook", "controller/webhook"},
 	{"examples", "examples"},
-	{"controller", "api credentials object fleet propagate source dispatch look forge reconcile review controller printable"},
-	{"cmd", "api credentials object ordered schedule interpret fleet render propagate source dispatch look change eventlog reconcile controller install testenv examples forge cmd printable"},
+	{"metrics", "dispatch reconcile"},
+	{"controller", "api credentials object fleet propagate source dispatch look forge reconcile review metrics controller printable"},
+	{"cmd", "api credentials object ordered schedule interpret fleet render propagate source dispatch look change eventlog reconcile metrics controller install testenv examples forge cmd printable"},
 }
 
 // homes are where each big library may be imported: one package owns it, and
 // hides what is odd about it.
 var homes = map[string]string{
 	"github.com/go-git":              "source",
+	"github.com/ProtonMail":          "source",
+	"github.com/hiddeco/sshsig":      "source",
 	"sigs.k8s.io/kustomize":          "render",
 	"github.com/yuin/gopher-lua":     "interpret",
 	"k8s.io/client-go":               "dispatch/push dispatch/embedded dispatch/dispatchtest testenv look/output install controller",
@@ -85,6 +89,7 @@ var homes = map[string]string{
 	"k8s.io/cli-runtime":             "look/output",
 	"github.com/santhosh-tekuri":     "look/plan/plantest",
 	"github.com/fluxcd/pkg/runtime":  "cmd controller",
+	"github.com/prometheus":          "metrics cmd",
 	"github.com/KimMachineGun":       "cmd",
 	"github.com/evanphx/json-patch":  "propagate/override interpret source",
 	"go.yaml.in/yaml/v3":             "change/yamledit render",

@@ -31,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -60,6 +61,10 @@ func Run(ctx context.Context, hub *rest.Config, opt Options) error {
 	if err := setup(mgr, all, opt); err != nil {
 		return err
 	}
+	if err := ctrlmetrics.Registry.Register(all.told); err != nil {
+		return err
+	}
+	defer ctrlmetrics.Registry.Unregister(all.told)
 
 	err = mgr.Start(ctx)
 	all.close()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/fairlead/fairlead/dispatch/member"
 	"github.com/fairlead/fairlead/dispatch/pull"
+	"github.com/fairlead/fairlead/metrics"
 	"github.com/fairlead/fairlead/reconcile"
 	"github.com/fairlead/fairlead/source"
 )
@@ -26,6 +27,7 @@ type follower struct {
 	name    types.NamespacedName
 	dir     string
 	members *members
+	told    *metrics.Fleets
 	log     logr.Logger
 	tell    func() // that there is something new to report
 	turn    func(context.Context) (func(), error)
@@ -221,6 +223,7 @@ func (f *follower) secretChanged(name string) {
 
 // observe is called by the loop.
 func (f *follower) observe(r reconcile.Result) {
+	f.told.Observe(metrics.Name{Namespace: f.name.Namespace, Fleet: f.name.Name}, &r)
 	f.mu.Lock()
 	f.seen.result, f.seen.opened = r, true
 	if f.seen.news.add(&r) {

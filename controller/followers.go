@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fairlead/fairlead/metrics"
 )
 
 // followers are those of all Fleets.
@@ -21,6 +23,7 @@ type followers struct {
 	reader client.Reader
 	log    logr.Logger
 	turns  chan struct{}
+	told   *metrics.Fleets
 
 	mu    sync.Mutex
 	by    map[types.NamespacedName]*follower
@@ -29,7 +32,7 @@ type followers struct {
 }
 
 func newFollowers(opt Options, reader client.Reader) *followers {
-	return &followers{opt: opt, reader: reader, log: opt.Log, turns: make(chan struct{}, opt.Concurrent), by: map[types.NamespacedName]*follower{}}
+	return &followers{opt: opt, reader: reader, log: opt.Log, told: metrics.New(time.Now), turns: make(chan struct{}, opt.Concurrent), by: map[types.NamespacedName]*follower{}}
 }
 
 // upToDate returns the follower of a Fleet if nothing that it was resolved from has
@@ -62,7 +65,8 @@ func (fs *followers) ensure(name types.NamespacedName, s settings, own *secrets,
 	defer fs.mu.Unlock()
 	f = &follower{
 		name: name, dir: directory(fs.opt.StoragePath, name), settings: s, generation: generation,
-		members: newMembers(s.place, own, fs.opt.Allow),
+		members: newMembers(s.place, own, fs.opt.Allow, fs.told),
+		told:    fs.told,
 		log:     fs.log.WithValues("controller", "fleet", "controllerGroup", "fairlead.dev", "controllerKind", "Fleet", "namespace", name.Namespace, "name", name.Name),
 		tell:    func() { fs.enqueue(name) },
 		turn:    fs.turn,
@@ -93,6 +97,7 @@ func (fs *followers) remove(name types.NamespacedName) {
 	if f != nil && f.ended != nil {
 		f.stop()
 	}
+	fs.told.Forget(metrics.Name{Namespace: name.Namespace, Fleet: name.Name})
 }
 
 // forget removes what is on disk of a Fleet that is gone.

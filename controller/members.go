@@ -14,6 +14,7 @@ import (
 	"github.com/fairlead/fairlead/dispatch/member"
 	"github.com/fairlead/fairlead/dispatch/push"
 	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/metrics"
 )
 
 // secretTimeout is how long a Secret of a member may take to read.
@@ -26,6 +27,7 @@ type members struct {
 	place   place
 	secrets *secrets
 	allow   push.Allow
+	told    *metrics.Fleets
 	pulled  func(cluster string) member.Member // nil if the Fleet publishes nothing
 
 	mu       sync.Mutex
@@ -33,8 +35,8 @@ type members struct {
 	by       map[string]map[string]bool
 }
 
-func newMembers(p place, s *secrets, allow push.Allow) *members {
-	return &members{place: p, secrets: s, allow: allow, by: map[string]map[string]bool{}}
+func newMembers(p place, s *secrets, allow push.Allow, told *metrics.Fleets) *members {
+	return &members{place: p, secrets: s, allow: allow, told: told, by: map[string]map[string]bool{}}
 }
 
 // connect returns the way to a cluster.
@@ -58,6 +60,7 @@ func (m *members) connect(c *fleet.Cluster) (member.Member, error) {
 			return nil, err
 		}
 	}
+	config.Wrap(m.told.Requests(c.Name))
 	return push.New(config, push.Options{})
 }
 

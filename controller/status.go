@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	v1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
-	"github.com/fairlead/fairlead/dispatch/member"
 	"github.com/fairlead/fairlead/printable"
 	"github.com/fairlead/fairlead/reconcile"
 	"github.com/fairlead/fairlead/source"
@@ -117,57 +116,16 @@ func reportHeld(f *v1alpha1.Fleet) {
 type view struct {
 	*reconcile.Result
 	branch string
-	states map[clusterState][]reconcile.MemberStatus
-}
-
-// clusterState is the state of a cluster, worst first.
-type clusterState int
-
-const (
-	clusterUnknown clusterState = iota
-	clusterFailed
-	clusterInProgress
-	clusterPending
-	clusterHeld
-	clusterCurrent
-)
-
-// String returns the word for the state in metrics.
-func (s clusterState) String() string {
-	return [...]string{"unknown", "failed", "in-progress", "pending", "held", "current"}[s]
+	states map[reconcile.ClusterState][]reconcile.MemberStatus
 }
 
 func newView(r *reconcile.Result, branch string) *view {
-	v := &view{Result: r, branch: branch, states: map[clusterState][]reconcile.MemberStatus{}}
+	v := &view{Result: r, branch: branch, states: map[reconcile.ClusterState][]reconcile.MemberStatus{}}
 	for _, m := range r.Members {
-		s := stateOf(&m, r.Works[m.Cluster])
+		s := m.State(r.Works[m.Cluster])
 		v.states[s] = append(v.states[s], m)
 	}
 	return v
-}
-
-// stateOf returns the state of a cluster.
-func stateOf(m *reconcile.MemberStatus, works reconcile.Works) clusterState {
-	failed := false
-	for _, o := range m.Failures {
-		failed = failed || !errors.Is(o.Err, member.Waiting) && !errors.Is(o.Err, member.Pending)
-	}
-	switch {
-	case errors.Is(m.Err, member.Unreachable), errors.Is(m.Err, member.Throttled):
-		return clusterUnknown
-	case m.Err != nil, failed:
-		return clusterFailed
-	case !m.Contacted && works.Total == 0 && m.Pending == 0:
-		return clusterCurrent // there is nothing to say to it
-	case !m.Contacted:
-		return clusterPending
-	case m.Pending > 0, len(m.Failures) > 0:
-		return clusterInProgress
-	case works.Held > 0:
-		return clusterHeld
-	}
-
-	return clusterCurrent
 }
 
 // arrived reports whether every cluster has everything that is not held.
@@ -176,19 +134,21 @@ func (v *view) arrived() bool {
 }
 
 // done counts the clusters that have everything that is not held.
-func (v *view) done() int { return len(v.states[clusterCurrent]) + len(v.states[clusterHeld]) }
+func (v *view) done() int {
+	return len(v.states[reconcile.ClusterCurrent]) + len(v.states[reconcile.ClusterHeld])
+}
 
 func (v *view) revision(commit string) string { return v.branch + "@sha1:" + commit }
 
 func (v *view) clusters() *v1alpha1.ClusterCounts {
 	return &v1alpha1.ClusterCounts{
 		Total:      len(v.Members),
-		Current:    len(v.states[clusterCurrent]),
-		InProgress: len(v.states[clusterInProgress]),
-		Held:       len(v.states[clusterHeld]),
-		Pending:    len(v.states[clusterPending]),
-		Failed:     len(v.states[clusterFailed]),
-		Unknown:    len(v.states[clusterUnknown]),
+		Current:    len(v.states[reconcile.ClusterCurrent]),
+		InProgress: len(v.states[reconcile.ClusterInProgress]),
+		Held:       len(v.states[reconcile.ClusterHeld]),
+		Pending:    len(v.states[reconcile.ClusterPending]),
+		Failed:     len(v.states[reconcile.ClusterFailed]),
+		Unknown:    len(v.states[reconcile.ClusterUnknown]),
 		Summary:    fmt.Sprintf("%d/%d", v.done(), len(v.Members)),
 	}
 }
@@ -231,7 +191,7 @@ func (v *view) refusal() *v1alpha1.RefusalStatus {
 
 // ready writes the conditions Ready and Reconciling.
 func (v *view) ready(f *v1alpha1.Fleet, err error) {
-	unavailable, most := len(v.states[clusterUnknown]), allowed(f, len(v.Members))
+	unavailable, most := len(v.states[reconcile.ClusterUnknown]), allowed(f, len(v.Members))
 	switch {
 	case err != nil:
 		reportFailed(f, reasonOf(err), err)
@@ -246,13 +206,13 @@ func (v *view) ready(f *v1alpha1.Fleet, err error) {
 		reportFailed(f, meta.BuildFailedReason, fmt.Errorf("%s; that part of the fleet stays as it was", shortened(v.Frozen[0].String())))
 	case v.Accepted == "":
 		reportFailed(f, ReasonCommitRefused, errors.New("no commit was accepted yet"))
-	case len(v.states[clusterFailed]) > 0 || unavailable > most:
+	case len(v.states[reconcile.ClusterFailed]) > 0 || unavailable > most:
 		reportFailed(f, ReasonClustersNotReady, errors.New(v.notReady()))
-	case len(v.states[clusterInProgress])+len(v.states[clusterPending]) > 0 && f.Status.LastAppliedRevision != v.revision(v.Accepted):
+	case len(v.states[reconcile.ClusterInProgress])+len(v.states[reconcile.ClusterPending]) > 0 && f.Status.LastAppliedRevision != v.revision(v.Accepted):
 		message := fmt.Sprintf("Applying revision: %s, on %d of %d clusters so far", v.revision(v.Accepted), v.done(), len(v.Members))
 		conditions.MarkReconciling(f, meta.ProgressingReason, "%s", message)
 		conditions.MarkUnknown(f, meta.ReadyCondition, meta.ProgressingReason, "%s", message)
-	case len(v.states[clusterInProgress])+len(v.states[clusterPending]) > 0 && conditions.IsTrue(f, meta.ReadyCondition) && f.Status.ObservedGeneration == f.Generation:
+	case len(v.states[reconcile.ClusterInProgress])+len(v.states[reconcile.ClusterPending]) > 0 && conditions.IsTrue(f, meta.ReadyCondition) && f.Status.ObservedGeneration == f.Generation:
 		// Drift is reverted, or a controller that has lost its state reads what is there.
 	default:
 		conditions.Delete(f, meta.ReconcilingCondition)
@@ -280,28 +240,15 @@ func (v *view) remains() string {
 
 // notReady names the first clusters that are not ready, and their errors.
 func (v *view) notReady() string {
-	bad := append(append([]reconcile.MemberStatus{}, v.states[clusterFailed]...), v.states[clusterUnknown]...)
+	bad := append(append([]reconcile.MemberStatus{}, v.states[reconcile.ClusterFailed]...), v.states[reconcile.ClusterUnknown]...)
 	var parts []string
 	for _, m := range bad[:min(len(bad), mostNamed)] {
-		parts = append(parts, m.Cluster+": "+failureOf(&m))
+		parts = append(parts, m.Cluster+": "+shortened(m.Failure().Error()))
 	}
 	if more := len(bad) - mostNamed; more > 0 {
 		parts = append(parts, fmt.Sprintf("and %d more", more))
 	}
 	return fmt.Sprintf("%d of %s not ready: %s", len(bad), count(len(v.Members), "cluster"), strings.Join(parts, "; "))
-}
-
-// failureOf returns why a cluster is not ready.
-func failureOf(m *reconcile.MemberStatus) string {
-	if m.Err != nil {
-		return shortened(m.Err.Error())
-	}
-	for _, o := range m.Failures {
-		if !errors.Is(o.Err, member.Waiting) && !errors.Is(o.Err, member.Pending) {
-			return shortened(o.Err.Error())
-		}
-	}
-	return "not ready"
 }
 
 // allowed returns how many clusters may be unreachable.

@@ -179,3 +179,23 @@ func newRSAKey(t *testing.T) string {
 func toPEM(kind string, raw []byte) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: raw}))
 }
+
+func TestSigners(t *testing.T) {
+	const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA7xUvRDOBxUhBGaLhkvZTNXgpFXgwSEh5q2kcbMxZ0v ada"
+	got, err := credentials.Signers(secret{"ada.sshpub": key, "note": "hunter2"}.values(), "Secret acme/signers")
+	if err != nil || got.Len() != 1 {
+		t.Errorf("%d signers, %v", got.Len(), err)
+	}
+	for name, c := range map[string]struct {
+		secret secret
+		want   string
+	}{
+		"no key":     {secret{"ada.pub": key}, "Secret acme/signers: it has no key of a signer"},
+		"no such":    {secret{"ada.sshpub": "hunter2"}, "Secret acme/signers: ada.sshpub: line 1 is not an SSH public key"},
+		"one of two": {secret{"ada.sshpub": key, "bob.asc": "hunter2"}, "Secret acme/signers: bob.asc: it has no armored OpenPGP key"},
+	} {
+		if _, err := credentials.Signers(c.secret.values(), "Secret acme/signers"); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}

@@ -47,3 +47,13 @@ func Karmada(values map[string][]byte, name string) (token string, ca []byte, er
 	ca = d.first(keyCABundle)
 	return token, ca, d.checkCA(keyCABundle, ca)
 }
+
+// Token is the token that a webhook or a forge's API takes.
+func Token(values map[string][]byte, name string) (string, error) {
+	d := data{name, values}
+	token := d.text(keyToken)
+	if token == "" {
+		return "", d.errorf("it has no token")
+	}
+	return token, nil
+}

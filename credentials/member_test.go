@@ -59,3 +59,12 @@ func TestKarmada(t *testing.T) {
 		}
 	}
 }
+
+func TestToken(t *testing.T) {
+	if got, err := credentials.Token(secret{"token": "t0ken\n"}.values(), "Secret acme/webhook"); err != nil || got != "t0ken" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if _, err := credentials.Token(secret{"token": "\n", "password": "hunter2"}.values(), "Secret acme/webhook"); err == nil || err.Error() != "Secret acme/webhook: it has no token" {
+		t.Errorf("got %v", err)
+	}
+}

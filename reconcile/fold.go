@@ -20,7 +20,7 @@ const replayBatch = 64
 // the members are still reconciled with what was folded.
 func (l *Loop) foldInTurn(ctx context.Context, head string) error {
 	if l.opt.Turn == nil {
-		return l.fold(ctx, head)
+		return l.timedFold(ctx, head)
 	}
 
 	done, err := l.opt.Turn(ctx)
@@ -29,6 +29,13 @@ func (l *Loop) foldInTurn(ctx context.Context, head string) error {
 	}
 	defer done()
 
+	return l.timedFold(ctx, head)
+}
+
+// timedFold is fold, and takes its time.
+func (l *Loop) timedFold(ctx context.Context, head string) error {
+	began := l.opt.Clock.Elapsed()
+	defer func() { l.folds += l.opt.Clock.Elapsed() - began }()
 	return l.fold(ctx, head)
 }
 

@@ -35,6 +35,8 @@ type Options struct {
 	// fleet's directory in the repository.
 	Repo, Ref, Path string
 	Auth            source.Auth
+	// Verify is which commits must be signed. By default none.
+	Verify Verify
 	// StateDir has the checkpoint, and the mirror of a remote repository.
 	StateDir string
 	Interval time.Duration // between two fetches of the repository; default 30 s
@@ -123,8 +125,11 @@ type Loop struct {
 	waited map[string]bool // what waited for other clusters in the last round, by outcomeKey
 	counts *counter        // of works; nil until a Result is asked for
 	moved  chan struct{}   // members have answered; for Observe
+	holds  *policyHolds    // nil until a Result is asked for
 	told   propagate.State // of the last Result
+	folds  time.Duration   // spent on folding since the last Result
 	rounds atomic.Int64    // that have begun
+	verify atomic.Pointer[Verify]
 
 	telling  sync.Mutex
 	reported map[string]string    // the last report, by what it is about
@@ -158,6 +163,7 @@ func Open(ctx context.Context, opt Options) (*Loop, error) {
 		opt.Pause = func(error) time.Duration { return opt.Interval }
 	}
 	l := &Loop{opt: opt, moved: make(chan struct{}, 1), examined: opt.Clock.Elapsed(), resolved: map[string]time.Duration{}, roster: newRoster(), reported: map[string]string{}, silent: map[string]time.Time{}}
+	l.SetVerify(opt.Verify)
 	var err error
 	l.repo, err = history.OpenRepo(ctx, opt.Repo, opt.StateDir, opt.Auth)
 	switch {
@@ -370,14 +376,26 @@ func (l *Loop) round(ctx context.Context, wait bool) error {
 			return err
 		}
 	}
-	if head != l.state.Commit {
-		if err := l.foldInTurn(reading, head); err != nil {
-			return err
-		}
+	unverified, err := l.follow(reading, head)
+	if err != nil {
+		return errors.Join(unverified, err)
 	}
 	l.refusal()
 	l.frozen()
-	return l.act(ctx, wait)
+	return errors.Join(unverified, l.act(ctx, wait))
+}
+
+// follow folds up to head, or as far as commits are verified; then unverified says why not
+// up to head.
+func (l *Loop) follow(ctx context.Context, head string) (unverified, err error) {
+	if head == l.state.Commit {
+		return nil, nil
+	}
+	to, unverified := l.verified(head)
+	if to == "" || to == l.state.Commit {
+		return unverified, nil
+	}
+	return unverified, l.foldInTurn(ctx, to)
 }
 
 // Ref returns the branch that is followed.

@@ -17,6 +17,8 @@ import (
 
 // Result is the result of a round. Conditions, events and metrics derive from it.
 type Result struct {
+	// Fleet is the name of the fleet, "" before a commit is accepted.
+	Fleet string
 	// Head is the commit that the branch is at, and Accepted the last one that was
 	// accepted. If they differ, Refusal has the reason.
 	Head, Accepted string
@@ -35,6 +37,10 @@ type Result struct {
 	Changes []propagate.Change
 	// Err is why the round ended early; nil if it did not.
 	Err error
+	// Folding is how long commits were folded since the last Result.
+	Folding time.Duration
+	// Holds are what policies hold, in no order.
+	Holds []Hold
 	// Works counts the works of every cluster, by what keeps them back.
 	Works map[string]Works
 	// Acts are those since the last Result, in the order in which the members answered.
@@ -119,7 +125,11 @@ func (l *Loop) Status() []MemberStatus {
 // result returns the result of a round, and clears the acts.
 func (l *Loop) result() Result {
 	r := Result{Head: l.state.Commit, Accepted: l.state.Accepted, Refusal: l.state.Refusal, State: l.state, Fetched: l.fetched, Frozen: l.state.Broken(), Members: l.Status()}
-	r.Round, r.Works = l.rounds.Load(), l.countWorks()
+	if l.state.Snapshot != nil {
+		r.Fleet = l.state.Name()
+	}
+	r.Round, r.Works, r.Holds = l.rounds.Load(), l.countWorks(), l.followHolds()
+	r.Folding, l.folds = l.folds, 0
 	if l.told.Snapshot != nil { // otherwise everything is a change
 		r.Changes = propagate.Changes(&l.told, &l.state)
 	}
