@@ -30,3 +30,10 @@ func (r *Reviewer) Plan(ctx context.Context) (*plan.Plan, error) {
 
 // Await waits for a plan that has outlived its deadline.
 func (r *Reviewer) Await() { <-r.unended }
+
+// SetApart changes the time between two times that all are planned.
+func SetApart(d time.Duration) (undo func()) {
+	was := apart
+	apart = d
+	return func() { apart = was }
+}

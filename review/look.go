@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/fairlead/fairlead/forge"
 	"github.com/fairlead/fairlead/look/history"
@@ -21,6 +22,11 @@ const (
 	// mostKept is how many bytes of pull requests are kept before it is begun anew.
 	mostKept = 1 << 30
 )
+
+// apart is the time, for each pull request, between two times that all are planned because
+// the branch has moved, or the clusters: a forge limits the requests of an hour. Tests
+// change it.
+var apart = 10 * time.Second
 
 // key is all that a plan depends on. While it stays, nothing is done.
 type key struct {
@@ -59,7 +65,11 @@ func (r *Reviewer) look(ctx context.Context, l *look) error {
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // it was told to end
 		}
-		if err := r.review(ctx, l, states, p); err != nil {
+		err := r.review(ctx, l, states, p)
+		if errors.Is(err, errMoved) {
+			continue
+		}
+		if err != nil {
 			failed = append(failed, fmt.Errorf("pull request %d: %w", p.Number, err))
 			continue
 		}
@@ -87,12 +97,18 @@ func (r *Reviewer) list(ctx context.Context, l *look) ([]forge.OpenPull, error) 
 }
 
 // changed returns the pull requests that are not as they were shown, and forgets those
-// that are not open any more.
+// that are not open any more. Those that only the branch has left behind may have to wait.
 func (r *Reviewer) changed(l *look, open []forge.OpenPull) (todo []forge.OpenPull) {
 	is := map[int64]bool{}
+	var behind []forge.OpenPull
 	for _, p := range open {
 		is[p.Number] = true
-		if r.known[p.Number] != l.keyOf(p) {
+		was, now := r.known[p.Number], l.keyOf(p)
+		switch {
+		case was == now:
+		case was.head == now.head && was.refused == now.refused:
+			behind = append(behind, p)
+		default:
 			todo = append(todo, p)
 		}
 	}
@@ -101,7 +117,13 @@ func (r *Reviewer) changed(l *look, open []forge.OpenPull) (todo []forge.OpenPul
 			delete(r.known, number)
 		}
 	}
-	return todo
+
+	r.owed = len(behind) > 0 && time.Now().Before(r.replan)
+	if r.owed || len(behind) == 0 {
+		return todo
+	}
+	r.replan = time.Now().Add(time.Duration(len(behind)) * apart)
+	return append(todo, behind...)
 }
 
 func (l *look) keyOf(p forge.OpenPull) key {

@@ -14,7 +14,7 @@ import (
 
 var (
 	errBusy  = errors.New("an earlier plan is not at its end yet")
-	errMoved = errors.New("git does not have the commit that the forge has listed: it was pushed to since, and is planned next time")
+	errMoved = errors.New("the commit that the forge has listed was not fetched: the next look has another one")
 	errPanic = errors.New("it has made fairlead fail: this is a defect")
 )
 

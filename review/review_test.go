@@ -296,6 +296,31 @@ func TestPositions(t *testing.T) {
 	}
 }
 
+// A branch that moves all the time has what was pushed to planned at once, and the others
+// now and then: a forge limits the requests of an hour.
+func TestBusyBranch(t *testing.T) {
+	f := fakeforge.GitHub(token)
+	w := newWorld(t, f, nil)
+	defer review.SetApart(time.Minute)()
+	w.open(7, fakeforge.Pull{}, "web", "3.0")
+	w.open(8, fakeforge.Pull{}, "web", "3.0")
+	w.look()
+	second := w.release("2.0")
+	w.look()
+	w.has(7, second[:7])
+	third := w.release("2.1")
+	w.open(8, fakeforge.Pull{}, "web", "4.0")
+	w.writes()
+	w.look()
+	w.has(8, third[:7])
+	if body := w.body(7); strings.Contains(body, third[:7]) {
+		t.Errorf("it is planned again at once:\n%s", body)
+	}
+	if wait := w.reviewer.Work(t.Context()); wait > 2*time.Minute || wait < time.Minute {
+		t.Errorf("it is planned again in %s", wait)
+	}
+}
+
 // Of very many pull requests those that were updated last are planned.
 func TestManyPullRequests(t *testing.T) {
 	f := fakeforge.GitHub(token)
@@ -353,6 +378,7 @@ func template(name, version string) map[string]string {
 func newWorld(t *testing.T, f *fakeforge.Server, change func(*review.Options)) *world {
 	t.Helper()
 	t.Cleanup(f.Close)
+	t.Cleanup(review.SetApart(0))
 	w := &world{t: t, repo: sourcetest.Txtar(t, fleet), forge: f, digests: map[string]map[object.ID]object.Digest{}}
 	w.repo.Commit("web", template("web", "1.0"))
 	f.SetBranch("main", w.repo.Head())

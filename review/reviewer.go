@@ -4,6 +4,7 @@ package review
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 type Settings struct {
 	// Target is the repository on the forge, without a pull request.
 	Target forge.Target
-	Token  string
+	Token  string // without one nothing is done
 	// Forks plans pull requests of forks as well.
 	Forks    bool
 	Interval time.Duration // between two looks at the open pull requests
@@ -70,8 +71,10 @@ type Reviewer struct {
 
 	// The rest belongs to the goroutine of Run.
 	known   map[int64]key // what was shown of each open pull request
-	looked  time.Time
-	base    string // of the last look
+	next    time.Time     // when the interval is over
+	base    string        // of the last look
+	replan  time.Time     // until then only what was pushed to is planned
+	owed    bool          // something else is to be planned then
 	pulls   *source.Repo
 	unended <-chan struct{} // a plan that has outlived its deadline
 	shown   shown
@@ -116,10 +119,11 @@ func (r *Reviewer) Observe(result *reconcile.Result, rollout Rollout) {
 // Set changes the settings, from the next look on.
 func (r *Reviewer) Set(s Settings) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	if r.settings != s {
 		r.settings, r.asked = s, true
 	}
+	r.mu.Unlock()
+	r.wake()
 }
 
 // LookNow looks at the open pull requests before the interval is over.
@@ -157,13 +161,16 @@ func (r *Reviewer) work(ctx context.Context) time.Duration {
 	seen, settings, asked := r.seen, r.settings, r.asked
 	earlier := r.earlier[:len(r.earlier):len(r.earlier)]
 	r.mu.Unlock()
-	if seen == nil {
+	if seen == nil || settings.Token == "" {
 		return settings.Interval
 	}
 
 	again := r.roll(ctx, settings, seen.rollout)
 	moved := r.base != "" && r.base != seen.state.Commit
-	due := settings.Interval - time.Since(r.looked)
+	due := time.Until(r.next)
+	if r.owed {
+		due = min(due, time.Until(r.replan))
+	}
 	switch {
 	case seen.state.Snapshot == nil:
 		return again // there is nothing to plan on yet
@@ -177,9 +184,14 @@ func (r *Reviewer) work(ctx context.Context) time.Duration {
 	r.mu.Lock()
 	r.asked = false
 	r.mu.Unlock()
-	r.looked, r.base = time.Now(), seen.state.Commit
+	// A thousand Fleets that begin together do not go on so.
+	pause := settings.Interval*9/10 + rand.N(settings.Interval/5+1)
+	r.next, r.base = time.Now().Add(pause), seen.state.Commit
 	r.failed("look", r.look(ctx, &look{Settings: settings, sight: seen, runs: running(r.opt.Loop, seen, earlier)}))
-	return min(again, settings.Interval)
+	if r.owed {
+		pause = min(pause, max(time.Until(r.replan), 0))
+	}
+	return min(again, pause)
 }
 
 // isPending reports whether clusters are about to answer.
