@@ -19,6 +19,7 @@ import (
 	"github.com/fairlead/fairlead/dispatch/pull"
 	"github.com/fairlead/fairlead/metrics"
 	"github.com/fairlead/fairlead/reconcile"
+	"github.com/fairlead/fairlead/review"
 	"github.com/fairlead/fairlead/source"
 )
 
@@ -43,12 +44,15 @@ type follower struct {
 
 	mu       sync.Mutex
 	settings settings
-	loop     *reconcile.Loop // nil until it is open
-	seen     observation
-	request  request
-	due      time.Time // when the next round is to begin
-	moved    time.Time // when there was news last
-	waiting  time.Time // since when news wait to be announced
+	loop     *reconcile.Loop  // nil until it is open
+	reviewer *review.Reviewer // nil without a loop, or if nobody wants one
+	// notReviewed is what has failed on the forge and was not announced.
+	notReviewed string
+	seen        observation
+	request     request
+	due         time.Time // when the next round is to begin
+	moved       time.Time // when there was news last
+	waiting     time.Time // since when news wait to be announced
 }
 
 // observation is what a follower has seen last.
@@ -139,7 +143,9 @@ func (f *follower) follow(ctx context.Context) error {
 	f.mu.Lock()
 	f.loop, f.seen.err, f.seen.branch = loop, nil, loop.Ref()
 	f.mu.Unlock()
+	endReview := f.review(ctx, loop, s)
 	err = loop.Run(ctx)
+	endReview()
 	f.mu.Lock()
 	f.loop = nil
 	f.mu.Unlock()
@@ -180,6 +186,9 @@ func (f *follower) set(s settings) {
 	if !reflect.DeepEqual(was.auth, s.auth) && f.loop != nil {
 		f.loop.SetAuth(s.auth)
 	}
+	if f.reviewer != nil {
+		f.reviewer.Set(s.reviews)
+	}
 	if !reflect.DeepEqual(was.auth, s.auth) || was.artifact != s.artifact {
 		f.lookNow()
 	}
@@ -200,8 +209,11 @@ func (f *follower) ask(token string) {
 	f.lookNow()
 }
 
-// lookNow ends a pause.
+// lookNow ends a pause, and looks at pull requests as well.
 func (f *follower) lookNow() {
+	if f.reviewer != nil {
+		f.reviewer.LookNow()
+	}
 	select {
 	case f.wake <- struct{}{}:
 	default:
@@ -234,6 +246,9 @@ func (f *follower) observe(r reconcile.Result) {
 	}
 	if r.Round > f.request.after {
 		f.seen.handled = f.request.token
+	}
+	if f.reviewer != nil {
+		f.reviewer.Observe(&r, newView(&r, f.seen.branch).rollout())
 	}
 	f.mu.Unlock()
 	f.tell()

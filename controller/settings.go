@@ -16,6 +16,7 @@ import (
 	v1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
 	"github.com/fairlead/fairlead/credentials"
 	"github.com/fairlead/fairlead/object"
+	"github.com/fairlead/fairlead/review"
 	"github.com/fairlead/fairlead/source"
 )
 
@@ -30,6 +31,9 @@ type settings struct {
 	retry       time.Duration // after one that failed
 	timeout     time.Duration // of a fetch and a fold
 
+	reviews     review.Settings // where pull requests are, if the place is reviewed
+	notReviewed error           // why they cannot be reached
+
 	artifact string // the revision of the GitRepository's artifact
 }
 
@@ -39,6 +43,7 @@ type place struct {
 	publish, prefix    string
 	kubeConfig         v1alpha1.KubeConfigSpec
 	serviceAccount     string
+	reviewed           bool // on a forge, see review
 }
 
 const (
@@ -78,7 +83,7 @@ func (r *reconciler) resolve(ctx context.Context, f *v1alpha1.Fleet, own *secret
 	}
 	s.times(f)
 
-	return s, nil
+	return s, s.readReviews(ctx, f, own)
 }
 
 // source returns the repository of a Fleet.
