@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -37,6 +38,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
+	"github.com/fairlead/fairlead/controller/webhook"
 )
 
 // shutdownTimeout is how long the loops may take to drain.
@@ -148,7 +150,24 @@ func setup(mgr manager.Manager, all *followers, opt Options) error {
 			opt.Log.Error(err, "cannot watch GitRepositories")
 		}
 	})
+	if address(opt.WebhookAddr) != "0" {
+		if err := mgr.Add(receiver(all, opt)); err != nil {
+			return err
+		}
+	}
 	return probes(mgr, all)
+}
+
+// receiver listens for what forges say of pushes, while this replica leads.
+func receiver(all *followers, opt Options) manager.RunnableFunc {
+	handler := webhook.New(webhook.Options{Hook: all.hook, Look: all.look, Count: all.told.Webhook})
+	return func(ctx context.Context) error {
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", opt.WebhookAddr)
+		if err != nil {
+			return fmt.Errorf("--webhook-addr: %w", err)
+		}
+		return webhook.Serve(ctx, l, handler)
+	}
 }
 
 // watchSources has the Fleets of a GitRepository reconciled when it changes. It is called

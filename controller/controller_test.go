@@ -4,16 +4,24 @@ package controller_test
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/ProtonMail/go-crypto/openpgp/armor"
+	"github.com/fluxcd/pkg/apis/meta"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
+	"github.com/fairlead/fairlead/controller"
 )
 
 // The main job through a Fleet: a first release, a push, a refusal, a hold, and the end.
@@ -192,4 +200,79 @@ func TestRestart(t *testing.T) {
 		})
 		stop()
 	}
+}
+
+// A push that a forge reports is looked at immediately; what is not signed, and a replay,
+// do nothing.
+func TestWebhook(t *testing.T) {
+	h := newHub(t)
+	addr := freeAddress(t)
+	h.run(func(o *controller.Options) { o.WebhookAddr = addr })
+	h.secret("hook", map[string]string{"token": "t0ken"})
+	h.create(h.fleet("acme", func(f *v1alpha1.Fleet) {
+		f.Spec.Interval = &metav1.Duration{Duration: time.Hour}
+		f.Spec.Webhook = &v1alpha1.WebhookSpec{Type: "github", SecretRef: meta.LocalObjectReference{Name: "hook"}}
+	}))
+	h.waitFor("acme", "Ready=True")
+
+	h.release("2.0")
+	path := h.get("acme").Status.WebhookPath
+	if got := deliver(t, "http://"+addr+path, "another"); got != http.StatusUnauthorized {
+		t.Fatalf("a delivery that is not signed is answered with %d", got)
+	}
+	if got := h.status("acme"); strings.Contains(got, h.repo.Head()) {
+		t.Fatal("it has looked without a signature")
+	}
+	if got := deliver(t, "http://"+addr+path, "t0ken"); got != http.StatusOK {
+		t.Fatalf("a delivery is answered with %d", got)
+	}
+	h.waitFor("acme", "applied main@sha1:"+h.repo.Head())
+}
+
+func deliver(t *testing.T, url, token string) int {
+	t.Helper()
+	body := `{"ref":"refs/heads/main"}`
+	mac := hmac.New(sha256.New, []byte(token))
+	mac.Write([]byte(body))
+	req, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-GitHub-Event", "push")
+	req.Header.Set("X-Hub-Signature-256", "sha256="+hex.EncodeToString(mac.Sum(nil)))
+	answer, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	return answer.StatusCode
+}
+
+// A head that no known key has signed is not folded; the fleet stays as it was.
+func TestVerify(t *testing.T) {
+	h := newHub(t)
+	h.run()
+	f := h.fleet("acme")
+	h.create(f)
+	h.waitFor("acme", "Ready=True")
+
+	entity, err := openpgp.NewEntity("Ada", "", "ada@example.com", nil)
+	h.must(err)
+	var public strings.Builder
+	w, err := armor.Encode(&public, openpgp.PublicKeyType, nil)
+	h.must(err)
+	h.must(entity.Serialize(w))
+	h.must(w.Close())
+	h.secret("signers", map[string]string{"ada.asc": public.String()})
+	edit(h, f, func(f *v1alpha1.Fleet) {
+		f.Spec.Git.Verify = &v1alpha1.VerifySpec{Mode: v1alpha1.VerifyHead, SecretRef: meta.LocalObjectReference{Name: "signers"}}
+	})
+	h.release("2.0")
+	h.waitFor("acme", "Ready=False VerificationFailed: commit "+h.repo.Head()[:8]+" is not verified: it is not signed")
+	if got := h.image("eu-1"); got != "1.0" {
+		t.Errorf("eu-1 runs %s", got)
+	}
+
+	edit(h, f, func(f *v1alpha1.Fleet) { f.Spec.Git.Verify = nil })
+	h.waitFor("acme", "applied main@sha1:"+h.repo.Head())
 }

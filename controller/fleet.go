@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	v1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
+	"github.com/fairlead/fairlead/controller/webhook"
 )
 
 // reconciler starts, changes and drains the followers, and writes what they report.
@@ -127,6 +128,11 @@ func (r *reconciler) follow(ctx context.Context, f *v1alpha1.Fleet) (result ctrl
 func (r *reconciler) report(f *v1alpha1.Fleet, follower *follower) ctrl.Result {
 	if token, ok := meta.ReconcileAnnotationValue(f.GetAnnotations()); ok && token != f.Status.LastHandledReconcileAt {
 		follower.ask(token)
+	}
+
+	f.Status.WebhookPath = ""
+	if h := follower.hook(); h.Token != "" {
+		f.Status.WebhookPath = webhook.Path(h.Token, h.Namespace, h.Name)
 	}
 
 	seen := follower.last()

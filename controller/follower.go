@@ -15,6 +15,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/fairlead/fairlead/controller/webhook"
 	"github.com/fairlead/fairlead/dispatch/member"
 	"github.com/fairlead/fairlead/dispatch/pull"
 	"github.com/fairlead/fairlead/metrics"
@@ -131,7 +132,7 @@ func (f *follower) follow(ctx context.Context) error {
 	opening, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	loop, err := reconcile.Open(opening, reconcile.Options{
-		Repo: s.repo, Ref: s.branch, Path: s.path, Auth: s.auth, StateDir: f.stateDir(s),
+		Repo: s.repo, Ref: s.branch, Path: s.path, Auth: s.auth, Verify: s.verify, StateDir: f.stateDir(s),
 		Interval: s.interval, RoundTimeout: s.timeout, Watch: true,
 		Members: f.members.connect, Report: f.report, Observe: f.observe,
 		Wake: f.wake, Pause: f.pause, Turn: f.turn,
@@ -183,15 +184,23 @@ func (f *follower) set(s settings) {
 	defer f.mu.Unlock()
 	was := f.settings
 	f.settings = s
-	if !reflect.DeepEqual(was.auth, s.auth) && f.loop != nil {
+	if f.loop != nil {
 		f.loop.SetAuth(s.auth)
+		f.loop.SetVerify(s.verify)
 	}
 	if f.reviewer != nil {
 		f.reviewer.Set(s.reviews)
 	}
-	if !reflect.DeepEqual(was.auth, s.auth) || was.artifact != s.artifact {
+	if !reflect.DeepEqual(was.auth, s.auth) || !reflect.DeepEqual(was.verify, s.verify) || was.artifact != s.artifact {
 		f.lookNow()
 	}
+}
+
+// hook returns where the forge reports to.
+func (f *follower) hook() webhook.Hook {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.settings.hook
 }
 
 // ask asks for a look, and remembers by which token.

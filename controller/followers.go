@@ -4,7 +4,9 @@ package controller
 
 import (
 	"context"
+	"maps"
 	"os"
+	"path"
 	"sync"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/fairlead/fairlead/controller/webhook"
 	"github.com/fairlead/fairlead/metrics"
 )
 
@@ -28,11 +31,12 @@ type followers struct {
 	mu    sync.Mutex
 	by    map[types.NamespacedName]*follower
 	queue workqueue.TypedRateLimitingInterface[ctrl.Request] // nil before the controller has started
+	hooks map[string]types.NamespacedName                    // by the end of their path
 	ended bool
 }
 
 func newFollowers(opt Options, reader client.Reader) *followers {
-	return &followers{opt: opt, reader: reader, log: opt.Log, told: metrics.New(time.Now), turns: make(chan struct{}, opt.Concurrent), by: map[types.NamespacedName]*follower{}}
+	return &followers{opt: opt, reader: reader, log: opt.Log, told: metrics.New(time.Now), turns: make(chan struct{}, opt.Concurrent), by: map[types.NamespacedName]*follower{}, hooks: map[string]types.NamespacedName{}}
 }
 
 // upToDate returns the follower of a Fleet if nothing that it was resolved from has
@@ -54,6 +58,7 @@ func (fs *followers) ensure(name types.NamespacedName, s settings, own *secrets,
 	f = fs.by[name]
 	if f != nil && f.settings.place == s.place {
 		f.generation, f.stale = generation, false
+		fs.setHook(name, s.hook)
 		fs.mu.Unlock()
 		f.set(s)
 		return f, false
@@ -72,6 +77,7 @@ func (fs *followers) ensure(name types.NamespacedName, s settings, own *secrets,
 		turn:    fs.turn,
 	}
 	fs.by[name] = f
+	fs.setHook(name, s.hook)
 	if !fs.ended {
 		f.start()
 	}
@@ -93,6 +99,7 @@ func (fs *followers) remove(name types.NamespacedName) {
 	fs.mu.Lock()
 	f := fs.by[name]
 	delete(fs.by, name)
+	fs.setHook(name, webhook.Hook{})
 	fs.mu.Unlock()
 	if f != nil && f.ended != nil {
 		f.stop()
@@ -150,6 +157,37 @@ func (fs *followers) start(_ context.Context, queue workqueue.TypedRateLimitingI
 	fs.queue = queue
 	return nil
 }
+
+// hook returns the hook of a path, for the receiver.
+func (fs *followers) hook(digest string) (webhook.Hook, bool) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	f := fs.by[fs.hooks[digest]]
+	if f == nil {
+		return webhook.Hook{}, false
+	}
+	return f.hook(), true
+}
+
+// look has a Fleet looked at now.
+func (fs *followers) look(namespace, name string) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if f := fs.by[types.NamespacedName{Namespace: namespace, Name: name}]; f != nil {
+		f.lookNow()
+	}
+}
+
+// setHook makes the hook of a Fleet known. The lock is held.
+func (fs *followers) setHook(name types.NamespacedName, h webhook.Hook) {
+	maps.DeleteFunc(fs.hooks, func(_ string, of types.NamespacedName) bool { return of == name })
+	if h.Token != "" {
+		fs.hooks[digestOf(h)] = name
+	}
+}
+
+// digestOf returns the end of the path of a hook.
+func digestOf(h webhook.Hook) string { return path.Base(webhook.Path(h.Token, h.Namespace, h.Name)) }
 
 // secretChanged tells the followers that use a Secret, and returns the Fleets to
 // reconcile because of it.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -107,18 +108,8 @@ func (h *hub) installCRD(file string) {
 // run runs a controller until the test ends, or stop is called.
 func (h *hub) run(change ...func(*controller.Options)) (stop func()) {
 	h.t.Helper()
-	opt := controller.Options{Namespace: namespace, StoragePath: h.storage, Concurrent: 4, Log: testr.NewWithInterface(quiet{h.t}, testr.Options{})}
-	opt.Watch.AllNamespaces = true
-	opt.Allow = push.Allow{TLS: true, Internal: true}
-	opt.Client.QPS, opt.Client.Burst = 50, 300
-	opt.RateLimiter.MinRetryDelay, opt.RateLimiter.MaxRetryDelay = 50*time.Millisecond, time.Second
-	for _, c := range change {
-		c(&opt)
-	}
-
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- controller.Run(ctx, h.server.Config(), opt) }()
+	ended := h.startWith(ctx, change...)
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -127,6 +118,26 @@ func (h *hub) run(change ...func(*controller.Options)) (stop func()) {
 	})
 	h.t.Cleanup(stop)
 	return stop
+}
+
+// start runs a controller until it ends by itself.
+func (h *hub) start(change ...func(*controller.Options)) <-chan error {
+	h.t.Helper()
+	return h.startWith(context.Background(), change...)
+}
+
+func (h *hub) startWith(ctx context.Context, change ...func(*controller.Options)) <-chan error {
+	opt := controller.Options{Namespace: namespace, StoragePath: h.storage, Concurrent: 4, Log: testr.NewWithInterface(quiet{h.t}, testr.Options{})}
+	opt.Watch.AllNamespaces = true
+	opt.Allow = push.Allow{TLS: true, Internal: true}
+	opt.Client.QPS, opt.Client.Burst = 50, 300
+	opt.RateLimiter.MinRetryDelay, opt.RateLimiter.MaxRetryDelay = 50*time.Millisecond, time.Second
+	for _, c := range change {
+		c(&opt)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- controller.Run(ctx, h.server.Config(), opt) }()
+	return ended
 }
 
 // quiet keeps the log of a controller for tests that fail.
@@ -194,12 +205,29 @@ func (h *hub) release(tag string) {
 	h.commit(tag, map[string]string{file: strings.ReplaceAll(quickstart(h.t)[file], `"1.0"`, `"`+tag+`"`)})
 }
 
-// status reads the status of a Fleet as a text.
-func (h *hub) status(name string) string {
+// get reads a Fleet.
+func (h *hub) get(name string) *v1alpha1.Fleet {
 	h.t.Helper()
 	var f v1alpha1.Fleet
 	h.must(h.client.Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: name}, &f))
-	return statusText(&f)
+	return &f
+}
+
+// freeAddress is one that nobody listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// status reads the status of a Fleet as a text.
+func (h *hub) status(name string) string {
+	h.t.Helper()
+	return statusText(h.get(name))
 }
 
 // waitFor waits until the status of a Fleet has a text.

@@ -14,8 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
+	"github.com/fairlead/fairlead/controller/webhook"
 	"github.com/fairlead/fairlead/credentials"
 	"github.com/fairlead/fairlead/object"
+	"github.com/fairlead/fairlead/reconcile"
 	"github.com/fairlead/fairlead/review"
 	"github.com/fairlead/fairlead/source"
 )
@@ -26,6 +28,8 @@ type settings struct {
 	place
 	auth source.Auth
 
+	verify      reconcile.Verify
+	hook        webhook.Hook // without a token there is none
 	publishAuth source.Auth
 	interval    time.Duration // between two looks
 	retry       time.Duration // after one that failed
@@ -79,6 +83,12 @@ func (r *reconciler) resolve(ctx context.Context, f *v1alpha1.Fleet, own *secret
 		s.kubeConfig = *k
 	}
 	if err := s.readPublish(ctx, f, own); err != nil {
+		return s, err
+	}
+	if err := s.readVerify(ctx, gitSecrets, git.Verify); err != nil {
+		return s, err
+	}
+	if err := s.readHook(ctx, f, own); err != nil {
 		return s, err
 	}
 	s.times(f)
@@ -146,6 +156,42 @@ func (s *settings) readPublish(ctx context.Context, f *v1alpha1.Fleet, own *secr
 	var err error
 	s.publishAuth, err = readAuth(ctx, own, &v1alpha1.GitSource{SecretRef: to.SecretRef})
 	return err
+}
+
+// readVerify reads whose signatures are asked for.
+func (s *settings) readVerify(ctx context.Context, from *secrets, v *v1alpha1.VerifySpec) error {
+	if v == nil {
+		return nil
+	}
+
+	data, err := from.read(ctx, v.SecretRef.Name)
+	if err != nil {
+		return err
+	}
+	s.verify.Mode = reconcile.VerifyMode(cmp.Or(v.Mode, v1alpha1.VerifyHead))
+	if s.verify.Signers, err = credentials.Signers(data, from.title(v.SecretRef.Name)); err != nil {
+		return &SecretError{err}
+	}
+	return nil
+}
+
+// readHook reads the token that is shared with the forge.
+func (s *settings) readHook(ctx context.Context, f *v1alpha1.Fleet, own *secrets) error {
+	w := f.Spec.Webhook
+	if w == nil {
+		return nil
+	}
+
+	data, err := own.read(ctx, w.SecretRef.Name)
+	if err != nil {
+		return err
+	}
+	token, err := credentials.Token(data, own.title(w.SecretRef.Name))
+	if err != nil {
+		return &SecretError{err}
+	}
+	s.hook = webhook.Hook{Type: webhook.Type(w.Type), Token: token, Namespace: f.Namespace, Name: f.Name}
+	return nil
 }
 
 // times sets how often to look.

@@ -268,7 +268,10 @@ func allowed(f *v1alpha1.Fleet, clusters int) int {
 func reasonOf(err error) string {
 	var fetch *reconcile.FetchError
 	var secret *SecretError
+	var verification *source.VerificationError
 	switch {
+	case errors.As(err, &verification):
+		return ReasonVerificationFailed
 	case errors.Is(err, source.ErrAuthentication), errors.As(err, &secret):
 		return ReasonAuthenticationFailed
 	case errors.As(err, &fetch):

@@ -31,7 +31,7 @@ func (f *Fleets) Describe(to chan<- *prometheus.Desc) {
 }
 
 func (f *Fleets) counted() []prometheus.Collector {
-	return []prometheus.Collector{f.applied, f.folds, f.requests, f.restored}
+	return []prometheus.Collector{f.applied, f.folds, f.requests, f.restored, f.webhooks}
 }
 
 // Collect implements prometheus.Collector.

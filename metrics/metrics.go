@@ -36,6 +36,7 @@ type Fleets struct {
 	folds    prometheus.Histogram
 	requests *prometheus.CounterVec
 	restored *prometheus.CounterVec
+	webhooks *prometheus.CounterVec
 
 	mu sync.Mutex
 	by map[Name]*fleet
@@ -66,6 +67,9 @@ func New(now func() time.Time) *Fleets {
 		restored: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "fairlead_drift_restored_total", Help: "Objects that were restored after somebody had changed them.",
 		}, []string{"cluster"}),
+		webhooks: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "fairlead_webhook_requests_total", Help: "Deliveries to the receiver of webhooks, by what became of them.",
+		}, []string{"result"}),
 	}
 }
 
@@ -123,6 +127,9 @@ func (f *Fleets) Forget(name Name) {
 	delete(f.by, name)
 	f.applied.DeleteLabelValues(name.Namespace, name.Fleet)
 }
+
+// Webhook counts a delivery to the receiver of webhooks.
+func (f *Fleets) Webhook(result string) { f.webhooks.WithLabelValues(result).Inc() }
 
 // Requests returns what counts the requests to a cluster, for rest.Config.Wrap.
 func (f *Fleets) Requests(cluster string) func(http.RoundTripper) http.RoundTripper {
