@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/jitter"
@@ -39,14 +40,15 @@ type follower struct {
 	generation int64
 	stale      bool
 
+	reviewer atomic.Pointer[review.Reviewer] // nil without a loop, or if nobody wants one
+
 	wake   chan struct{}
 	cancel context.CancelFunc
 	ended  chan struct{}
 
 	mu       sync.Mutex
 	settings settings
-	loop     *reconcile.Loop  // nil until it is open
-	reviewer *review.Reviewer // nil without a loop, or if nobody wants one
+	loop     *reconcile.Loop // nil until it is open
 	// notReviewed is what has failed on the forge and was not announced.
 	notReviewed string
 	seen        observation
@@ -188,8 +190,8 @@ func (f *follower) set(s settings) {
 		f.loop.SetAuth(s.auth)
 		f.loop.SetVerify(s.verify)
 	}
-	if f.reviewer != nil {
-		f.reviewer.Set(s.reviews)
+	if r := f.reviewer.Load(); r != nil {
+		r.Set(s.reviews)
 	}
 	if !reflect.DeepEqual(was.auth, s.auth) || !reflect.DeepEqual(was.verify, s.verify) || was.artifact != s.artifact {
 		f.lookNow()
@@ -220,8 +222,8 @@ func (f *follower) ask(token string) {
 
 // lookNow ends a pause, and looks at pull requests as well.
 func (f *follower) lookNow() {
-	if f.reviewer != nil {
-		f.reviewer.LookNow()
+	if r := f.reviewer.Load(); r != nil {
+		r.LookNow()
 	}
 	select {
 	case f.wake <- struct{}{}:
@@ -256,8 +258,8 @@ func (f *follower) observe(r reconcile.Result) {
 	if r.Round > f.request.after {
 		f.seen.handled = f.request.token
 	}
-	if f.reviewer != nil {
-		f.reviewer.Observe(&r, newView(&r, f.seen.branch).rollout())
+	if to := f.reviewer.Load(); to != nil {
+		to.Observe(&r, newView(&r, f.seen.branch).rollout())
 	}
 	f.mu.Unlock()
 	f.tell()

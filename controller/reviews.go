@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead/fairlead/printable"
 	"github.com/fairlead/fairlead/reconcile"
 	"github.com/fairlead/fairlead/review"
+	"github.com/fairlead/fairlead/source"
 )
 
 // ReasonPullRequestsFailed is that of the event that a pull request, or the status of a
@@ -100,9 +101,7 @@ func (f *follower) review(ctx context.Context, loop *reconcile.Loop, s settings)
 		Settings: s.reviews, Fleet: f.name.Name, Scope: scopeOf(f.name.Name, s.path), Branch: loop.Ref(), Path: s.path,
 		Dir: filepath.Join(f.stateDir(s), "pulls"), Loop: loop, Turn: f.turn, Report: f.noted,
 	})
-	f.mu.Lock()
-	f.reviewer = reviewer
-	f.mu.Unlock()
+	f.reviewer.Store(reviewer)
 
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -111,9 +110,7 @@ func (f *follower) review(ctx context.Context, loop *reconcile.Loop, s settings)
 		reviewer.Run(ctx)
 	}()
 	return func() {
-		f.mu.Lock()
-		f.reviewer = nil
-		f.mu.Unlock()
+		f.reviewer.Store(nil)
 		cancel()
 		<-ended
 	}
@@ -152,24 +149,38 @@ func (f *follower) takeNotReviewed() string {
 
 // rollout says how far the head is, in one line.
 func (v *view) rollout() review.Rollout {
-	done, all := v.done(), count(len(v.Members), "cluster")
-	is := review.Rollout{Commit: v.Head, State: forge.StatePending, Text: fmt.Sprintf("applying: on %d of %s", done, all)}
-	held := len(v.states[reconcile.ClusterHeld])
+	is := review.Rollout{Commit: v.Head, State: forge.StateFailure}
+	var unverified *source.VerificationError
 	switch {
+	case errors.As(v.Err, &unverified):
+		is.Commit, is.Text = unverified.Commit, unverified.Error()
 	case v.Refusal != nil && v.Refusal.Guard != nil:
-		is.State, is.Text = forge.StateFailure, "awaits confirmation"
+		is.Text = "awaits confirmation"
 	case v.Refusal != nil && len(v.Refusal.Problems) > 0:
-		is.State, is.Text = forge.StateFailure, "refused: "+printable.Line(v.Refusal.Problems[0].Error())
+		is.Text = "refused: " + v.Refusal.Problems[0].Error()
 	case v.Refusal != nil:
-		is.State, is.Text = forge.StateFailure, "refused"
+		is.Text = "refused"
 	case v.Accepted != v.Head:
-		is.Commit = "" // it is being folded
-	case v.arrived() && held > 0:
-		is.State, is.Text = forge.StateSuccess, fmt.Sprintf("applied on %d of %s, held on %d", done-held, all, held)
-	case v.arrived():
-		is.State, is.Text = forge.StateSuccess, fmt.Sprintf("applied on %d of %s", done, all)
-	case len(v.states[reconcile.ClusterFailed]) > 0:
-		is.Text += fmt.Sprintf(", failing on %d", len(v.states[reconcile.ClusterFailed]))
+		return review.Rollout{} // it is being folded
+	default:
+		is.State, is.Text = v.progress()
 	}
+
+	is.Text = printable.Line(is.Text)
 	return is
+}
+
+// progress says how far the accepted commit is.
+func (v *view) progress() (forge.State, string) {
+	done, all := v.done(), count(len(v.Members), "cluster")
+	held, failing := len(v.states[reconcile.ClusterHeld]), len(v.states[reconcile.ClusterFailed])
+	switch {
+	case v.arrived() && held > 0:
+		return forge.StateSuccess, fmt.Sprintf("applied on %d of %s, held on %d", done-held, all, held)
+	case v.arrived():
+		return forge.StateSuccess, fmt.Sprintf("applied on %d of %s", done, all)
+	case failing > 0:
+		return forge.StatePending, fmt.Sprintf("applying: on %d of %s, failing on %d", done, all, failing)
+	}
+	return forge.StatePending, fmt.Sprintf("applying: on %d of %s", done, all)
 }

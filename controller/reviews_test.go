@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/reconcile"
+	"github.com/fairlead/fairlead/source"
 	"github.com/fairlead/fairlead/testenv/fakeforge"
 )
 
@@ -136,14 +137,17 @@ func TestRollout(t *testing.T) {
 		result reconcile.Result
 		want   string
 	}{
-		"nothing yet":  {reconcile.Result{}, "<nothing>"},
-		"applied":      {at(second, current("a"), current("b")), "success: applied on 2 of 2 clusters"},
-		"one cluster":  {at(second, current("a")), "success: applied on 1 of 1 cluster"},
-		"applying":     {at(second, current("a"), busy("b")), "pending: applying: on 1 of 2 clusters"},
-		"one is away":  {at(second, current("a"), away("b")), "pending: applying: on 1 of 2 clusters"},
-		"folding":      {with(at(second, current("a")), func(r *reconcile.Result) { r.Accepted = first }), "<nothing>"},
-		"refused":      {with(at(second, current("a")), refused), "failure: refused: policies/web.yaml:12: "},
-		"to confirm":   {with(at(second, current("a")), func(r *reconcile.Result) { refused(r); r.Refusal.Guard = &propagate.Guard{} }), "failure: awaits confirmation"},
+		"nothing yet": {reconcile.Result{}, "<nothing>"},
+		"applied":     {at(second, current("a"), current("b")), "success: applied on 2 of 2 clusters"},
+		"one cluster": {at(second, current("a")), "success: applied on 1 of 1 cluster"},
+		"applying":    {at(second, current("a"), busy("b")), "pending: applying: on 1 of 2 clusters"},
+		"one is away": {at(second, current("a"), away("b")), "pending: applying: on 1 of 2 clusters"},
+		"folding":     {with(at(second, current("a")), func(r *reconcile.Result) { r.Accepted = first }), "<nothing>"},
+		"refused":     {with(at(second, current("a")), refused), "failure: refused: policies/web.yaml:12: "},
+		"to confirm":  {with(at(second, current("a")), func(r *reconcile.Result) { refused(r); r.Refusal.Guard = &propagate.Guard{} }), "failure: awaits confirmation"},
+		"not signed": {with(at(first, current("a")), func(r *reconcile.Result) {
+			r.Err = fmt.Errorf("fetch: %w", &source.VerificationError{Commit: second, Reason: "it is not signed"})
+		}), "failure: commit 22222222 is not verified: it is not signed"},
 		"one is held":  {with(at(second, current("a"), current("b")), func(r *reconcile.Result) { r.Works["b"] = reconcile.Works{Total: 10, Held: 1} }), "success: applied on 1 of 2 clusters, held on 1"},
 		"one is wrong": {at(second, current("a"), failing("b", "Invalid")), "pending: applying: on 1 of 2 clusters, failing on 1"},
 	} {
