@@ -69,10 +69,11 @@ var imports = []struct{ pkg, ours string }{
 
 	// Doors.
 	{"forge", "fleet propagate source look/report look/plan printable"},
+	{"review", "object propagate source look/history look/plan forge reconcile review printable"},
 	{"controller/webhook", "controller/webhook"},
 	{"examples", "examples"},
 	{"metrics", "dispatch reconcile"},
-	{"controller", "api credentials object fleet propagate source dispatch look forge reconcile decrypt metrics controller printable"},
+	{"controller", "api credentials object fleet propagate source dispatch look forge reconcile review decrypt metrics controller printable"},
 	{"cmd", "api credentials object ordered schedule interpret fleet render propagate source dispatch look change eventlog reconcile metrics decrypt controller install testenv examples forge cmd printable"},
 }
 

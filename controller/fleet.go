@@ -11,6 +11,7 @@ import (
 	"github.com/fluxcd/pkg/runtime/conditions"
 	fluxcontroller "github.com/fluxcd/pkg/runtime/controller"
 	"github.com/fluxcd/pkg/runtime/patch"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -113,6 +114,9 @@ func (r *reconciler) follow(ctx context.Context, f *v1alpha1.Fleet) (result ctrl
 		return ctrl.Result{}, err
 	}
 
+	if s.notReviewed != nil {
+		r.event(f, "", corev1.EventTypeWarning, ReasonPullRequestsFailed, shortened(s.notReviewed.Error()))
+	}
 	follower, begun := r.ensure(name, s, own, f.Generation)
 	if begun || conditions.Has(f, meta.StalledCondition) {
 		reportBegun(f, "Reading the history of "+s.repo)
@@ -142,6 +146,9 @@ func (r *reconciler) report(f *v1alpha1.Fleet, follower *follower) ctrl.Result {
 // announce makes events of what has happened, once all is quiet. It returns when to try
 // again, 0 if there is nothing left.
 func (r *reconciler) announce(f *v1alpha1.Fleet, of *follower) time.Duration {
+	if text := of.takeNotReviewed(); text != "" {
+		r.event(f, "", corev1.EventTypeWarning, ReasonPullRequestsFailed, text)
+	}
 	news, branch, wait := of.takeNews(r.opt.steady)
 	for _, a := range news.announce() {
 		r.event(f, branch+"@sha1:"+a.commit, a.kind, a.reason, a.message)

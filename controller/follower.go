@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/jitter"
@@ -20,6 +21,7 @@ import (
 	"github.com/fairlead/fairlead/dispatch/pull"
 	"github.com/fairlead/fairlead/metrics"
 	"github.com/fairlead/fairlead/reconcile"
+	"github.com/fairlead/fairlead/review"
 	"github.com/fairlead/fairlead/source"
 )
 
@@ -38,6 +40,8 @@ type follower struct {
 	generation int64
 	stale      bool
 
+	reviewer atomic.Pointer[review.Reviewer] // nil without a loop, or if nobody wants one
+
 	wake   chan struct{}
 	cancel context.CancelFunc
 	ended  chan struct{}
@@ -45,11 +49,13 @@ type follower struct {
 	mu       sync.Mutex
 	settings settings
 	loop     *reconcile.Loop // nil until it is open
-	seen     observation
-	request  request
-	due      time.Time // when the next round is to begin
-	moved    time.Time // when there was news last
-	waiting  time.Time // since when news wait to be announced
+	// notReviewed is what has failed on the forge and was not announced.
+	notReviewed string
+	seen        observation
+	request     request
+	due         time.Time // when the next round is to begin
+	moved       time.Time // when there was news last
+	waiting     time.Time // since when news wait to be announced
 }
 
 // observation is what a follower has seen last.
@@ -140,7 +146,9 @@ func (f *follower) follow(ctx context.Context) error {
 	f.mu.Lock()
 	f.loop, f.seen.err, f.seen.branch = loop, nil, loop.Ref()
 	f.mu.Unlock()
+	endReview := f.review(ctx, loop, s)
 	err = loop.Run(ctx)
+	endReview()
 	f.mu.Lock()
 	f.loop = nil
 	f.mu.Unlock()
@@ -182,6 +190,9 @@ func (f *follower) set(s settings) {
 		f.loop.SetAuth(s.auth)
 		f.loop.SetVerify(s.verify)
 	}
+	if r := f.reviewer.Load(); r != nil {
+		r.Set(s.reviews)
+	}
 	if !reflect.DeepEqual(was.auth, s.auth) || !reflect.DeepEqual(was.verify, s.verify) || was.artifact != s.artifact {
 		f.lookNow()
 	}
@@ -209,8 +220,11 @@ func (f *follower) ask(token string) {
 	f.lookNow()
 }
 
-// lookNow ends a pause.
+// lookNow ends a pause, and looks at pull requests as well.
 func (f *follower) lookNow() {
+	if r := f.reviewer.Load(); r != nil {
+		r.LookNow()
+	}
 	select {
 	case f.wake <- struct{}{}:
 	default:
@@ -243,6 +257,9 @@ func (f *follower) observe(r reconcile.Result) {
 	}
 	if r.Round > f.request.after {
 		f.seen.handled = f.request.token
+	}
+	if to := f.reviewer.Load(); to != nil {
+		to.Observe(&r, newView(&r, f.seen.branch).rollout())
 	}
 	f.mu.Unlock()
 	f.tell()

@@ -11,7 +11,9 @@ import (
 
 	clusterv1alpha1 "github.com/fairlead/fairlead/api/cluster/v1alpha1"
 	"github.com/fairlead/fairlead/credentials"
+	"github.com/fairlead/fairlead/decrypt"
 	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/dispatch/member/decrypting"
 	"github.com/fairlead/fairlead/dispatch/push"
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/metrics"
@@ -32,6 +34,7 @@ type members struct {
 
 	mu       sync.Mutex
 	contexts *push.Contexts // of the Fleet's kubeconfig; nil until it is read
+	keys     *decrypt.Keys  // nil until they are read
 	by       map[string]map[string]bool
 }
 
@@ -61,7 +64,36 @@ func (m *members) connect(c *fleet.Cluster) (member.Member, error) {
 		}
 	}
 	config.Wrap(m.told.Requests(c.Name))
-	return push.New(config, push.Options{})
+	keys, err := m.decryption(ctx)
+	if err != nil {
+		return nil, err
+	}
+	pushed, err := push.New(config, push.Options{})
+	if err != nil {
+		return nil, err
+	}
+
+	return decrypting.Wrap(pushed, keys.Manifest), nil
+}
+
+// decryption returns the keys for what SOPS has encrypted, nil if the Fleet has none.
+func (m *members) decryption(ctx context.Context) (*decrypt.Keys, error) {
+	if m.place.decryption == "" {
+		return nil, nil
+	}
+
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.keys == nil {
+		data, err := m.secrets.read(ctx, m.place.decryption)
+		if err != nil {
+			return nil, err
+		}
+		if m.keys, err = decrypt.Load(data); err != nil {
+			return nil, m.secrets.failed(m.place.decryption, err)
+		}
+	}
+	return m.keys, nil
 }
 
 // config finds the credentials of a cluster.
@@ -172,8 +204,8 @@ func (m *members) find(ctx context.Context, cluster, secret string) (map[string]
 func (m *members) changed(secret string) (clusters []string, all bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if secret == m.place.kubeConfig.SecretRef.Name {
-		m.contexts = nil
+	if secret == m.place.kubeConfig.SecretRef.Name || secret == m.place.decryption {
+		m.contexts, m.keys = nil, nil
 		return nil, true
 	}
 	for cluster := range m.by[secret] {

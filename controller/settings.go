@@ -18,6 +18,7 @@ import (
 	"github.com/fairlead/fairlead/credentials"
 	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/reconcile"
+	"github.com/fairlead/fairlead/review"
 	"github.com/fairlead/fairlead/source"
 )
 
@@ -34,6 +35,9 @@ type settings struct {
 	retry       time.Duration // after one that failed
 	timeout     time.Duration // of a fetch and a fold
 
+	reviews     review.Settings // where pull requests are, if the place is reviewed
+	notReviewed error           // why they cannot be reached
+
 	artifact string // the revision of the GitRepository's artifact
 }
 
@@ -43,6 +47,8 @@ type place struct {
 	publish, prefix    string
 	kubeConfig         v1alpha1.KubeConfigSpec
 	serviceAccount     string
+	decryption         string // the Secret with its keys
+	reviewed           bool   // on a forge, see review
 }
 
 const (
@@ -77,10 +83,13 @@ func (r *reconciler) resolve(ctx context.Context, f *v1alpha1.Fleet, own *secret
 	if k := f.Spec.Members.KubeConfig; k != nil {
 		s.kubeConfig = *k
 	}
+	if d := f.Spec.Decryption; d != nil {
+		s.decryption = d.SecretRef.Name
+	}
 	if err := s.readPublish(ctx, f, own); err != nil {
 		return s, err
 	}
-	if err := s.readVerify(ctx, gitSecrets, git.Verify); err != nil {
+	if err := s.readVerify(ctx, gitSecrets, git.Verify, f.Status.LastAppliedRevision); err != nil {
 		return s, err
 	}
 	if err := s.readHook(ctx, f, own); err != nil {
@@ -88,7 +97,7 @@ func (r *reconciler) resolve(ctx context.Context, f *v1alpha1.Fleet, own *secret
 	}
 	s.times(f)
 
-	return s, nil
+	return s, s.readReviews(ctx, f, own)
 }
 
 // source returns the repository of a Fleet.
@@ -154,7 +163,7 @@ func (s *settings) readPublish(ctx context.Context, f *v1alpha1.Fleet, own *secr
 }
 
 // readVerify reads whose signatures are asked for.
-func (s *settings) readVerify(ctx context.Context, from *secrets, v *v1alpha1.VerifySpec) error {
+func (s *settings) readVerify(ctx context.Context, from *secrets, v *v1alpha1.VerifySpec, applied string) error {
 	if v == nil {
 		return nil
 	}
@@ -163,6 +172,8 @@ func (s *settings) readVerify(ctx context.Context, from *secrets, v *v1alpha1.Ve
 	if err != nil {
 		return err
 	}
+	// What was applied was verified once: a state that is lost brings no cluster back.
+	_, s.verify.Accepted, _ = strings.Cut(applied, "@sha1:")
 	s.verify.Mode = reconcile.VerifyMode(cmp.Or(v.Mode, v1alpha1.VerifyHead))
 	if s.verify.Signers, err = credentials.Signers(data, from.title(v.SecretRef.Name)); err != nil {
 		return &SecretError{err}

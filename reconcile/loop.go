@@ -401,6 +401,15 @@ func (l *Loop) follow(ctx context.Context, head string) (unverified, err error) 
 // Ref returns the branch that is followed.
 func (l *Loop) Ref() string { return l.opt.Ref }
 
+// Repo returns the repository that is read. Of a remote one it is the mirror.
+func (l *Loop) Repo() *source.Repo { return l.repo }
+
+// Acknowledged returns the digests of what a cluster has acknowledged last, by object; nil
+// if nothing is known of it. It may be called at any time.
+func (l *Loop) Acknowledged(cluster string) map[object.ID]object.Digest {
+	return l.dispatcher.Digests(cluster)
+}
+
 // Rounds returns how many rounds have begun. It may be called at any time.
 func (l *Loop) Rounds() int64 { return l.rounds.Load() }
 

@@ -23,6 +23,8 @@ type Result struct {
 	// accepted. If they differ, Refusal has the reason.
 	Head, Accepted string
 	Refusal        *propagate.Refusal
+	// State is what was folded. Nobody changes it, so it may be read at any time.
+	State propagate.State
 	// Fetched is when the repository was last read; zero if this process never has.
 	Fetched time.Time
 	// Frozen are the parts of the fleet that are broken in the accepted commit,
@@ -122,7 +124,7 @@ func (l *Loop) Status() []MemberStatus {
 
 // result returns the result of a round, and clears the acts.
 func (l *Loop) result() Result {
-	r := Result{Head: l.state.Commit, Accepted: l.state.Accepted, Refusal: l.state.Refusal, Fetched: l.fetched, Frozen: l.state.Broken(), Members: l.Status()}
+	r := Result{Head: l.state.Commit, Accepted: l.state.Accepted, Refusal: l.state.Refusal, State: l.state, Fetched: l.fetched, Frozen: l.state.Broken(), Members: l.Status()}
 	if l.state.Snapshot != nil {
 		r.Fleet = l.state.Name()
 	}

@@ -440,7 +440,11 @@ func (r *Repo) download(ctx context.Context, s session, advertised *packp.AdvRef
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
-	err = packfile.WritePackfileToObjectStorage(r.stores[0], &packReader{ctx: ctx, from: pack, left: maxPack})
+	most := int64(maxPack)
+	if r.of != nil {
+		most = maxBeside
+	}
+	err = packfile.WritePackfileToObjectStorage(r.stores[0], &packReader{ctx: ctx, from: pack, left: most, most: most})
 	if err != nil {
 		r.removeTempPacks()
 		return fmt.Errorf("pack: %w", err)
@@ -462,6 +466,7 @@ type packReader struct {
 	ctx  context.Context
 	from io.Reader
 	left int64
+	most int64
 }
 
 func (c *packReader) Read(p []byte) (int, error) {
@@ -469,7 +474,7 @@ func (c *packReader) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	if c.left <= 0 {
-		return 0, fmt.Errorf("pack is %w, at most %d bytes are fetched", ErrTooLarge, int64(maxPack))
+		return 0, fmt.Errorf("pack is %w, at most %d bytes are fetched", ErrTooLarge, c.most)
 	}
 
 	n, err := c.from.Read(p[:min(int64(len(p)), c.left)])

@@ -38,6 +38,7 @@ type Repo struct {
 	gitDir string                 // has HEAD
 	common string                 // has objects and refs; gitDir, except for a linked work tree
 	remote atomic.Pointer[remote] // nil for a repository that was opened in place
+	of     *Repo                  // the mirror that it is beside; nil for any other
 
 	mu      sync.Mutex // go-git's storages are not safe for concurrent use
 	stores  []*filesystem.ObjectStorage
