@@ -81,7 +81,7 @@ var imports = []struct{ pkg, ours string }{
 // hides what is odd about it.
 var homes = map[string]string{
 	"github.com/go-git":              "source",
-	"github.com/ProtonMail":          "source",
+	"github.com/ProtonMail":          "source decrypt",
 	"github.com/hiddeco/sshsig":      "source",
 	"sigs.k8s.io/kustomize":          "render",
 	"github.com/yuin/gopher-lua":     "interpret",

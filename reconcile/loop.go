@@ -127,9 +127,12 @@ type Loop struct {
 	moved  chan struct{}   // members have answered; for Observe
 	holds  *policyHolds    // nil until a Result is asked for
 	told   propagate.State // of the last Result
-	folds  time.Duration   // spent on folding since the last Result
-	rounds atomic.Int64    // that have begun
-	verify atomic.Pointer[Verify]
+	// renewed is set when members were connected to again on request, and what was
+	// refused for good is to be tried again.
+	renewed bool
+	folds   time.Duration // spent on folding since the last Result
+	rounds  atomic.Int64  // that have begun
+	verify  atomic.Pointer[Verify]
 
 	telling  sync.Mutex
 	reported map[string]string    // the last report, by what it is about
@@ -451,7 +454,8 @@ func (l *Loop) dispatch() error {
 	if l.synced.Snapshot != nil { // otherwise every member is new, and all its keys are examined
 		changed = changedKeys(&l.synced, &l.state)
 	}
-	all := l.opt.Clock.Elapsed()-l.examined >= l.opt.Reexamine
+	// With new credentials and keys what was refused may be allowed.
+	all := l.renewed || l.opt.Clock.Elapsed()-l.examined >= l.opt.Reexamine
 	if len(changed) == 0 && !found && !all && l.synced.Accepted == l.state.Accepted {
 		return nil
 	}
@@ -466,7 +470,7 @@ func (l *Loop) dispatch() error {
 
 	l.opt.At("synced")
 	if all {
-		l.examined = l.opt.Clock.Elapsed()
+		l.examined, l.renewed = l.opt.Clock.Elapsed(), false
 	}
 	l.synced = state
 	return nil
@@ -487,7 +491,9 @@ func (l *Loop) source(commit string) member.Source {
 // not hold up the others.
 func (l *Loop) resolveMembers(snapshot *fleet.Snapshot) (found bool) {
 	refusing := l.refusing()
-	maps.Copy(refusing, l.takeReconnects())
+	again := l.takeReconnects()
+	maps.Copy(refusing, again)
+	l.renewed = l.renewed || len(again) > 0
 	failed := map[string]error{}
 	for name, c := range snapshot.Clusters.All() {
 		if known := l.members[name]; known != nil && l.unreached[name] == nil && !refusing[name] && reflect.DeepEqual(known.Spec, c.Spec) {
