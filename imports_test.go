@@ -34,6 +34,8 @@ var imports = []struct{ pkg, ours string }{
 	{"propagate", "api object ordered schedule interpret fleet propagate printable"},
 	{"source", "source"},
 
+	{"credentials", "source printable"},
+
 	// Members. None of them knows what is decided, or why.
 	{"dispatch/member", "object dispatch/member printable"},
 	{"dispatch/push", "object dispatch/member dispatch/push printable"},
@@ -67,23 +69,30 @@ var imports = []struct{ pkg, ours string }{
 
 	// Doors.
 	{"forge", "fleet propagate source look/report look/plan printable"},
+	{"review", "object propagate source look/history look/plan forge reconcile review printable"},
+	{"controller/webhook", "controller/webhook"},
 	{"examples", "examples"},
-	{"cmd", "api object ordered schedule interpret fleet render propagate source dispatch look change eventlog reconcile decrypt install testenv examples forge cmd printable"},
+	{"metrics", "dispatch reconcile"},
+	{"controller", "api credentials object fleet propagate source dispatch look forge reconcile review decrypt metrics controller printable"},
+	{"cmd", "api credentials object ordered schedule interpret fleet render propagate source dispatch look change eventlog reconcile metrics decrypt controller install testenv examples forge cmd printable"},
 }
 
 // homes are where each big library may be imported: one package owns it, and
 // hides what is odd about it.
 var homes = map[string]string{
 	"github.com/go-git":              "source",
+	"github.com/ProtonMail":          "source decrypt",
+	"github.com/hiddeco/sshsig":      "source",
 	"sigs.k8s.io/kustomize":          "render",
 	"github.com/yuin/gopher-lua":     "interpret",
-	"k8s.io/client-go":               "dispatch/push dispatch/embedded dispatch/dispatchtest testenv look/output install",
-	"sigs.k8s.io/controller-runtime": "testenv cmd install",
+	"k8s.io/client-go":               "dispatch/push dispatch/embedded dispatch/dispatchtest testenv look/output install controller",
+	"sigs.k8s.io/controller-runtime": "testenv cmd install controller",
 	"go.etcd.io/bbolt":               "reconcile/checkpoint",
 	"github.com/spf13/cobra":         "cmd",
 	"k8s.io/cli-runtime":             "look/output",
 	"github.com/santhosh-tekuri":     "look/plan/plantest",
-	"github.com/fluxcd/pkg/runtime":  "cmd",
+	"github.com/fluxcd/pkg/runtime":  "cmd controller",
+	"github.com/prometheus":          "metrics cmd",
 	"github.com/KimMachineGun":       "cmd",
 	"github.com/evanphx/json-patch":  "propagate/override interpret source",
 	"go.yaml.in/yaml/v3":             "change/yamledit render decrypt",

@@ -294,6 +294,23 @@ func (d *Dispatcher) Wait(ctx context.Context) []Outcome {
 // A key that is queued and did not fail is not among them.
 func (d *Dispatcher) Outcomes() []Outcome { return d.outcomes(false) }
 
+// Progress is how far a cluster is.
+type Progress struct {
+	// Contacted reports whether it is known what it holds.
+	Contacted bool
+	// Pending is how many objects are queued or in flight, and have not failed.
+	Pending int
+}
+
+// Progress returns how far each cluster is.
+func (d *Dispatcher) Progress() map[string]Progress {
+	all := map[string]Progress{}
+	for _, w := range d.sorted() {
+		all[w.cluster] = w.progress()
+	}
+	return all
+}
+
 func (d *Dispatcher) outcomes(pending bool) []Outcome {
 	var out []Outcome
 	for _, w := range d.sorted() {

@@ -49,6 +49,24 @@ func (d *Dispatcher) Acknowledged(cluster string, id object.ID) bool {
 	return want.Verb == Apply && w.settled(id, want)
 }
 
+// Digests returns what a cluster has acknowledged last of each object that it holds; nil
+// if nothing is known of it.
+func (d *Dispatcher) Digests(cluster string) map[object.ID]object.Digest {
+	w := d.worker(cluster)
+	if w == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	digests := make(map[object.ID]object.Digest, len(w.holdings.entries))
+	for id, e := range w.holdings.entries {
+		if e.Digest != (object.Digest{}) {
+			digests[id] = e.Digest
+		}
+	}
+	return digests
+}
+
 func (d *Dispatcher) worker(cluster string) *worker {
 	d.mu.Lock()
 	defer d.mu.Unlock()

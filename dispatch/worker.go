@@ -479,6 +479,19 @@ func asError(err *member.Error) error {
 	return err
 }
 
+// progress is how far the member is.
+func (w *worker) progress() Progress {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := Progress{Contacted: w.contacted}
+	for _, j := range w.queue.jobs {
+		if j.err == nil {
+			p.Pending++
+		}
+	}
+	return p
+}
+
 // outcomes are what is not acknowledged. With pending also what merely was not
 // reached yet.
 func (w *worker) outcomes(pending bool) []Outcome {

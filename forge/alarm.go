@@ -43,8 +43,8 @@ func alarms(p *plan.Plan) []alarm {
 
 	for i := range p.Findings {
 		f := &p.Findings[i]
-		if f.Severity != fleet.SeverityError && f.Severity != fleet.SeverityCaution {
-			continue
+		if f.Severity != fleet.SeverityError && f.Severity != fleet.SeverityCaution || f.Code == plan.FindingPositionDiffers {
+			continue // what a cluster runs is no doing of the change
 		}
 		name := ""
 		if f.Object != nil {

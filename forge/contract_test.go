@@ -82,8 +82,52 @@ func contract(t *testing.T, h host) {
 	expect(t, h, post(t, f, deletes), "edited", 3)
 	has(t, h.bodies(t)[1], "`main` is at `"+moved[:7]+"` now, and this was planned on `"+base[:7]+"`")
 
+	listed(t, h, f, third)
+	rollout(t, h, f, moved)
+
 	if _, err := forge.Post(t.Context(), f, update, forge.Options{Timeout: forge.Timeout}); err == nil || !strings.Contains(err.Error(), "it was pushed to since") {
 		t.Errorf("a plan of an earlier head: %v", err)
+	}
+}
+
+// listed is the pull request in the list of open ones against its target.
+func listed(t *testing.T, h host, f forge.Forge, head string) {
+	t.Helper()
+	open, more, err := f.Pulls(t.Context(), "main", 10)
+	if err != nil || more || len(open) != 1 {
+		t.Fatalf("the open pull requests are %+v, more %v: %v", open, more, err)
+	}
+	p := open[0]
+	if p.Head != head || p.Fork || p.Draft || !strings.HasPrefix(p.Ref, "refs/") || !strings.HasSuffix(p.Ref, fmt.Sprintf("/%d/head", p.Number)) {
+		t.Errorf("it is listed as %+v", p)
+	}
+	if open, more, err = f.Pulls(t.Context(), "elsewhere", 10); err != nil || more || len(open) > 0 {
+		t.Errorf("against another branch are %+v, more %v: %v", open, more, err)
+	}
+}
+
+// rollout is the status of a commit of the branch, from its beginning to its end.
+func rollout(t *testing.T, h host, f forge.Forge, commit string) {
+	t.Helper()
+	show := func(state forge.State, text string) {
+		t.Helper()
+		if err := forge.ShowStatus(t.Context(), f, commit, forge.Status{Context: "fairlead/acme", State: state, Description: text}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	show(forge.StatePending, "applying: on 0 of 3 clusters")
+	show(forge.StatePending, "applying: on 2 of 3 clusters")
+	if got := h.status(t, commit); !strings.HasPrefix(got, "pending: applying: on ") {
+		t.Errorf("the status is %q", got)
+	}
+	show(forge.StateSuccess, "applied on 3 of 3 clusters")
+	if got := h.status(t, commit); got != "success: applied on 3 of 3 clusters" {
+		t.Errorf("the status is %q", got)
+	}
+	h.writes(t)
+	show(forge.StateSuccess, "applied on 3 of 3 clusters")
+	if n := h.writes(t); n > 0 {
+		t.Errorf("an equal status was %d requests that write", n)
 	}
 }
 

@@ -2,11 +2,26 @@
 
 package forge
 
-import "context"
+import (
+	"context"
+	"time"
+)
+
+// Repository is a repository on a forge, as the account sees it that the token belongs to.
+type Repository interface {
+	// Pulls lists the open pull requests against a branch, the one first that was updated
+	// last, and reports whether there are more of them than it was asked for.
+	Pulls(ctx context.Context, branch string, most int) (open []OpenPull, more bool, err error)
+	// Status returns what a commit has under a context; nil if there is none.
+	Status(ctx context.Context, commit, name string) (*Status, error)
+	// SetStatus writes a status of a commit.
+	SetStatus(ctx context.Context, commit string, s Status) error
+}
 
 // Forge is one pull request on a forge, as the account sees it that the token belongs
 // to. A GitLab merge request is a pull request here.
 type Forge interface {
+	Repository
 	// Self returns the account that writes.
 	Self(ctx context.Context) (Account, error)
 	// Pull returns the pull request as it is now.
@@ -17,10 +32,6 @@ type Forge interface {
 	Post(ctx context.Context, body string) (Comment, error)
 	// Edit replaces the body of a comment.
 	Edit(ctx context.Context, id int64, body string) error
-	// Status returns what a commit has under a context; nil if there is none.
-	Status(ctx context.Context, commit, name string) (*Status, error)
-	// SetStatus writes a status of a commit.
-	SetStatus(ctx context.Context, commit string, s Status) error
 	// MostBytes is how long a comment may be.
 	MostBytes() int
 }
@@ -53,6 +64,19 @@ type Pull struct {
 	Base   string // the commit of that branch now; "" if the token may not read it
 }
 
+// OpenPull is a pull request in a list.
+type OpenPull struct {
+	Number  int64
+	Head    string // the commit to be merged
+	Ref     string // under which the repository itself has it, also that of a fork
+	Fork    bool   // it comes from another repository, or nobody knows from where
+	Draft   bool
+	Updated time.Time
+}
+
+// isSound reports whether an answer of a forge can be worked with.
+func (p OpenPull) isSound() bool { return p.Number > 0 && isCommit(p.Head) }
+
 // Comment is a comment on a pull request.
 type Comment struct {
 	ID     int64
@@ -64,8 +88,9 @@ type Comment struct {
 // State is the state of a commit status.
 type State string
 
-// The states that a plan leads to.
+// The states that a plan or a rollout leads to.
 const (
+	StatePending State = "pending"
 	StateSuccess State = "success"
 	StateFailure State = "failure"
 )

@@ -4,6 +4,7 @@ package forge
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -72,6 +73,32 @@ func (g *giteaForge) Pull(ctx context.Context) (Pull, error) {
 		pull.Base = branch.Commit.ID
 	}
 	return pull, nil
+}
+
+// Pulls implements Repository. Gitea lists the pull requests against every branch.
+func (g *giteaForge) Pulls(ctx context.Context, branch string, most int) (open []OpenPull, more bool, err error) {
+	return listPulls(most, func(page int) (some []OpenPull, next int, err error) {
+		pulls, resp, err := g.with(ctx).ListRepoPullRequests(g.owner, g.name, gitea.ListPullRequestsOptions{
+			ListOptions: gitea.ListOptions{Page: page, PageSize: 50}, State: gitea.StateOpen, Sort: "recentupdate",
+		})
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, p := range pulls {
+			if p.Head == nil || p.Base == nil || p.Base.Ref != branch {
+				continue
+			}
+			open := OpenPull{
+				Number: p.Index, Head: p.Head.Sha, Ref: fmt.Sprintf("refs/pull/%d/head", p.Index),
+				Fork: p.Head.RepoID == 0 || p.Head.RepoID != p.Base.RepoID, Draft: p.Draft,
+			}
+			if p.Updated != nil {
+				open.Updated = *p.Updated
+			}
+			some = append(some, open)
+		}
+		return some, resp.NextPage, nil
+	})
 }
 
 // Comments has them all in one answer: Gitea does not page them, whatever it is asked.

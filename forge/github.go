@@ -35,7 +35,7 @@ func openGitHub(ctx context.Context, t Target, base *url.URL, client *http.Clien
 	}
 
 	g := &gitHub{client: c, owner: owner, name: name, number: int(t.Pull)}
-	if t.Pull == 0 {
+	if t.Pull == 0 && t.Branch != "" {
 		g.number, err = g.find(ctx, t.Branch, t.Head)
 	}
 	return g, err
@@ -122,6 +122,26 @@ func (g *gitHub) Pull(ctx context.Context) (Pull, error) {
 	}
 	pull.Base = branch.GetCommit().GetSHA()
 	return pull, nil
+}
+
+// Pulls implements Repository. The repository of a fork that was deleted is not told.
+func (g *gitHub) Pulls(ctx context.Context, branch string, most int) (open []OpenPull, more bool, err error) {
+	return listPulls(most, func(page int) (some []OpenPull, next int, err error) {
+		pulls, resp, err := g.client.PullRequests.List(ctx, g.owner, g.name, &github.PullRequestListOptions{
+			State: "open", Base: branch, Sort: "updated", Direction: "desc", ListOptions: github.ListOptions{Page: page, PerPage: 100},
+		})
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, p := range pulls {
+			from := p.GetHead().GetRepo().GetID()
+			some = append(some, OpenPull{
+				Number: int64(p.GetNumber()), Head: p.GetHead().GetSHA(), Ref: fmt.Sprintf("refs/pull/%d/head", p.GetNumber()),
+				Fork: from == 0 || from != p.GetBase().GetRepo().GetID(), Draft: p.GetDraft(), Updated: p.GetUpdatedAt().Time,
+			})
+		}
+		return some, resp.NextPage, nil
+	})
 }
 
 func (g *gitHub) Comments(ctx context.Context) ([]Comment, error) {

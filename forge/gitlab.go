@@ -67,6 +67,30 @@ func (g *gitLab) Pull(ctx context.Context) (Pull, error) {
 	return pull, nil
 }
 
+// Pulls implements Repository.
+func (g *gitLab) Pulls(ctx context.Context, branch string, most int) (open []OpenPull, more bool, err error) {
+	return listPulls(most, func(page int) (some []OpenPull, next int, err error) {
+		merges, resp, err := g.client.MergeRequests.ListProjectMergeRequests(g.project, &gitlab.ListProjectMergeRequestsOptions{
+			ListOptions: gitlab.ListOptions{Page: int64(page), PerPage: 100}, State: gitlab.Ptr("opened"), TargetBranch: &branch,
+			OrderBy: gitlab.Ptr("updated_at"), Sort: gitlab.Ptr("desc"),
+		}, gitlab.WithContext(ctx))
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, m := range merges {
+			p := OpenPull{
+				Number: m.IID, Head: m.SHA, Ref: fmt.Sprintf("refs/merge-requests/%d/head", m.IID),
+				Fork: m.SourceProjectID == 0 || m.SourceProjectID != m.TargetProjectID, Draft: m.Draft,
+			}
+			if m.UpdatedAt != nil {
+				p.Updated = *m.UpdatedAt
+			}
+			some = append(some, p)
+		}
+		return some, int(resp.NextPage), nil
+	})
+}
+
 func (g *gitLab) Comments(ctx context.Context) ([]Comment, error) {
 	var all []Comment
 	o := &gitlab.ListMergeRequestNotesOptions{
@@ -138,15 +162,21 @@ func (g *gitLab) Status(ctx context.Context, commit, name string) (*Status, erro
 // without one stands on no branch of the project, and its reference has to be named.
 func (g *gitLab) SetStatus(ctx context.Context, commit string, s Status) error {
 	o := &gitlab.SetCommitStatusOptions{State: gitlab.Success, Name: &s.Context, Description: &s.Description}
-	if s.State == StateFailure {
+	switch s.State {
+	case StateFailure:
 		o.State = gitlab.Failed
+	case StatePending:
+		o.State = gitlab.Pending
 	}
 	if s.URL != "" {
 		o.TargetURL = &s.URL
 	}
 
 	_, _, err := g.client.Commits.SetCommitStatus(g.project, commit, o, gitlab.WithContext(ctx))
-	if refusedWith(err, http.StatusNotFound) {
+	if s.State == StatePending && refusedWith(err, http.StatusBadRequest) {
+		return nil // it is pending already: GitLab does not let its text be changed
+	}
+	if g.iid != 0 && refusedWith(err, http.StatusNotFound) {
 		o.Ref = gitlab.Ptr(fmt.Sprintf("refs/merge-requests/%d/head", g.iid))
 		_, _, err = g.client.Commits.SetCommitStatus(g.project, commit, o, gitlab.WithContext(ctx))
 	}

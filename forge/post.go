@@ -82,11 +82,15 @@ func Post(ctx context.Context, f Forge, p *plan.Plan, o Options) (Result, error)
 // because words an error of a forge. The libraries put the whole request before what
 // the forge said; one account of it is enough.
 func because(what string, err error) error {
+	return fmt.Errorf("%s: %w", what, bare(err))
+}
+
+func bare(err error) error {
 	var refused *RefusedError
 	if errors.As(err, &refused) {
-		err = refused
+		return refused
 	}
-	return fmt.Errorf("%s: %w", what, err)
+	return err
 }
 
 // fits refuses a plan of another commit than the one to be merged: its comment would
@@ -211,15 +215,11 @@ func isOpen(err error) bool {
 
 // status is the commit status of a plan.
 func (d draft) status(url string) Status {
-	name := StatusContext
-	if d.scope != "" {
-		name += "/" + cutTo(oneLine(d.scope), MostScope)
-	}
-	return Status{Context: name, State: d.state, Description: d.record.Verdict, URL: url}
+	return Status{Context: ScopedContext(d.scope), State: d.state, Description: d.record.Verdict, URL: url}
 }
 
 // setStatus writes a status that differs from what the commit has.
-func setStatus(ctx context.Context, f Forge, commit string, want Status) error {
+func setStatus(ctx context.Context, f Repository, commit string, want Status) error {
 	has, err := f.Status(ctx, commit, want.Context)
 	if err != nil && !refusedWith(err, http.StatusForbidden, http.StatusNotFound) {
 		return err

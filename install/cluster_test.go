@@ -333,7 +333,7 @@ func reconcileFleet(t *testing.T, server *kubetest.Server, k *kubetest.Kubectl) 
 // uninstall leaves what it is told to leave; Fleets lose the finalizer, which nobody would
 // remove any more. Somebody else's pod keeps the namespace.
 func uninstall(t *testing.T, server *kubetest.Server, k *kubetest.Kubectl) {
-	k.Run(t, `patch fleet shop --type=merge -p {"metadata":{"finalizers":["finalizers.fairlead.dev"]}}`)
+	k.Run(t, `patch fleet shop --type=merge -p {"metadata":{"finalizers":["finalizers.fairlead.dev/fleet"]}}`)
 	objects, err := install.Manifests(install.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -19,3 +19,13 @@ func SetEngine(t testing.TB, version string) {
 
 // FleetOf is a state as dispatch asks about it.
 func FleetOf(state *propagate.State) dispatch.Fleet { return newDesired(state) }
+
+// CountWorks counts the works of the last state, having followed all of them.
+func CountWorks(states ...propagate.State) map[string]Works {
+	l := &Loop{}
+	for _, s := range states {
+		l.state = s
+		l.countWorks()
+	}
+	return l.countWorks()
+}

@@ -16,6 +16,29 @@ import (
 // replayBatch is how many commits of a long history share a transaction.
 const replayBatch = 64
 
+// foldInTurn folds up to head when it is this loop's turn. If its context ends before,
+// the members are still reconciled with what was folded.
+func (l *Loop) foldInTurn(ctx context.Context, head string) error {
+	if l.opt.Turn == nil {
+		return l.timedFold(ctx, head)
+	}
+
+	done, err := l.opt.Turn(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+
+	return l.timedFold(ctx, head)
+}
+
+// timedFold is fold, and takes its time.
+func (l *Loop) timedFold(ctx context.Context, head string) error {
+	began := l.opt.Clock.Elapsed()
+	defer func() { l.folds += l.opt.Clock.Elapsed() - began }()
+	return l.fold(ctx, head)
+}
+
 // fold folds up to head, and saves the state after every commit. When ctx is done it
 // stops after the current commit, and the next run continues from there.
 func (l *Loop) fold(ctx context.Context, head string) error {

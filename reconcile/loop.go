@@ -6,10 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -33,6 +35,8 @@ type Options struct {
 	// fleet's directory in the repository.
 	Repo, Ref, Path string
 	Auth            source.Auth
+	// Verify is which commits must be signed. By default none.
+	Verify Verify
 	// StateDir has the checkpoint, and the mirror of a remote repository.
 	StateDir string
 	Interval time.Duration // between two fetches of the repository; default 30 s
@@ -58,6 +62,19 @@ type Options struct {
 	Members func(*fleet.Cluster) (member.Member, error)
 	// Report is called with every event, from many goroutines.
 	Report func(Event)
+	// Observe is called by Run, in its goroutine, with the Result of every round, and again
+	// when members have answered since. nil costs nothing.
+	Observe func(Result)
+	// Wake ends the pause of Run between two rounds. nil: only the time does.
+	Wake <-chan struct{}
+	// Pause is how long Run pauses after a round that ended with err; nil is Interval.
+	Pause func(err error) time.Duration
+	// RoundTimeout is how long one fetch and fold may take; a longer fold goes on in the
+	// next round. 0 is no limit.
+	RoundTimeout time.Duration
+	// Turn is asked before commits are folded, so that few loops of a process fold at a
+	// time; done is called afterwards. nil is no limit.
+	Turn func(context.Context) (done func(), err error)
 	// Progress shows how far a long fold is; nil shows nothing.
 	Progress *history.Progress
 	Clock    Clock
@@ -69,6 +86,14 @@ type Options struct {
 // ErrNotConverged is returned by Once if a member does not have what git wants. The
 // details were reported as events.
 var ErrNotConverged = errors.New("not every member is where git wants it")
+
+// FetchError is why the repository could not be read.
+type FetchError struct{ Err error }
+
+func (e *FetchError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *FetchError) Unwrap() error { return e.Err }
 
 // drainTime is how long Close waits for the requests in flight.
 const drainTime = 10 * time.Second
@@ -98,6 +123,16 @@ type Loop struct {
 	roster
 
 	waited map[string]bool // what waited for other clusters in the last round, by outcomeKey
+	counts *counter        // of works; nil until a Result is asked for
+	moved  chan struct{}   // members have answered; for Observe
+	holds  *policyHolds    // nil until a Result is asked for
+	told   propagate.State // of the last Result
+	// renewed is set when members were connected to again on request, and what was
+	// refused for good is to be tried again.
+	renewed bool
+	folds   time.Duration // spent on folding since the last Result
+	rounds  atomic.Int64  // that have begun
+	verify  atomic.Pointer[Verify]
 
 	telling  sync.Mutex
 	reported map[string]string    // the last report, by what it is about
@@ -127,7 +162,11 @@ func Open(ctx context.Context, opt Options) (*Loop, error) {
 	if opt.At == nil {
 		opt.At = func(string) {}
 	}
-	l := &Loop{opt: opt, examined: opt.Clock.Elapsed(), resolved: map[string]time.Duration{}, roster: newRoster(), reported: map[string]string{}, silent: map[string]time.Time{}}
+	if opt.Pause == nil {
+		opt.Pause = func(error) time.Duration { return opt.Interval }
+	}
+	l := &Loop{opt: opt, moved: make(chan struct{}, 1), examined: opt.Clock.Elapsed(), resolved: map[string]time.Duration{}, roster: newRoster(), reported: map[string]string{}, silent: map[string]time.Time{}}
+	l.SetVerify(opt.Verify)
 	var err error
 	l.repo, err = history.OpenRepo(ctx, opt.Repo, opt.StateDir, opt.Auth)
 	switch {
@@ -135,7 +174,7 @@ func Open(ctx context.Context, opt Options) (*Loop, error) {
 		return nil, err
 	case err != nil:
 		// The remote does not answer, but the members still get what was fetched last.
-		l.once("round", l.stale(err))
+		l.once("round", &FetchError{l.stale(err)})
 	default:
 		l.fetched = opt.Clock.Now()
 	}
@@ -217,11 +256,12 @@ func (l *Loop) Run(ctx context.Context) error {
 	l.begin()
 	for {
 		before, synced := l.state.Commit, l.synced
-		if err := l.round(ctx, false); ctx.Err() == nil {
+		err := l.round(ctx, false)
+		if ctx.Err() == nil {
 			l.once("round", err)
 		}
-		l.takeActs() // nobody asks for the Result of these rounds
 		l.outcomes()
+		l.observed(err)
 		if l.state.Accepted != synced.Accepted {
 			after := l.state
 			settling.begin(ctx, func(ctx context.Context) { l.settle(ctx, synced, after) })
@@ -229,11 +269,56 @@ func (l *Loop) Run(ctx context.Context) error {
 		if l.state.Commit == before {
 			releaseMemory()
 		}
+		if !l.pause(ctx, err) {
+			return nil
+		}
+	}
+}
+
+// quiet is how long members may go on to answer before that is observed.
+const quiet = 200 * time.Millisecond
+
+// pause waits until the next round is due, and reports whether there is one. Meanwhile
+// what members answer is observed.
+func (l *Loop) pause(ctx context.Context, failed error) bool {
+	due := time.NewTimer(l.opt.Pause(failed))
+	defer due.Stop()
+	var later <-chan time.Time // when to observe what has moved
+	for {
 		select {
 		case <-ctx.Done():
-			return nil
-		case <-time.After(l.opt.Interval):
+			return false
+		case <-due.C:
+			return true
+		case <-l.opt.Wake:
+			return true
+		case <-l.moved:
+			if later == nil {
+				later = time.After(quiet)
+			}
+		case <-later:
+			later = nil
+			l.observed(failed)
 		}
+	}
+}
+
+// observed passes a Result on.
+func (l *Loop) observed(err error) {
+	if l.opt.Observe == nil {
+		l.takeActs() // nobody asks for them
+		return
+	}
+	r := l.result()
+	r.Err = err
+	l.opt.Observe(r)
+}
+
+// hasMoved notes that members have answered.
+func (l *Loop) hasMoved() {
+	select {
+	case l.moved <- struct{}{}:
+	default:
 	}
 }
 
@@ -270,16 +355,22 @@ func (l *Loop) Round(ctx context.Context) (Result, error) {
 
 // round is a Round. With wait it waits for the observation of the members.
 func (l *Loop) round(ctx context.Context, wait bool) error {
-	if err := l.repo.Fetch(ctx); err != nil {
+	l.rounds.Add(1)
+	reading, cancel := ctx, func() {}
+	if l.opt.RoundTimeout > 0 {
+		reading, cancel = context.WithTimeout(ctx, l.opt.RoundTimeout)
+	}
+	defer cancel()
+	if err := l.repo.Fetch(reading); err != nil {
 		// The members are still reconciled with what was fetched last.
-		return errors.Join(l.stale(err), l.act(ctx, wait))
+		return errors.Join(&FetchError{l.stale(err)}, l.act(ctx, wait))
 	}
 
 	l.fetched = l.opt.Clock.Now()
 	l.opt.At("fetched")
 	head, err := l.repo.Resolve(l.opt.Ref)
 	if err != nil {
-		return err
+		return &FetchError{err}
 	}
 
 	if l.gone != nil && l.repo.Has(l.gone.Commit) {
@@ -288,15 +379,42 @@ func (l *Loop) round(ctx context.Context, wait bool) error {
 			return err
 		}
 	}
-	if head != l.state.Commit {
-		if err := l.fold(ctx, head); err != nil {
-			return err
-		}
+	unverified, err := l.follow(reading, head)
+	if err != nil {
+		return errors.Join(unverified, err)
 	}
 	l.refusal()
 	l.frozen()
-	return l.act(ctx, wait)
+	return errors.Join(unverified, l.act(ctx, wait))
 }
+
+// follow folds up to head, or as far as commits are verified; then unverified says why not
+// up to head.
+func (l *Loop) follow(ctx context.Context, head string) (unverified, err error) {
+	if head == l.state.Commit {
+		return nil, nil
+	}
+	to, unverified := l.verified(head)
+	if to == "" || to == l.state.Commit {
+		return unverified, nil
+	}
+	return unverified, l.foldInTurn(ctx, to)
+}
+
+// Ref returns the branch that is followed.
+func (l *Loop) Ref() string { return l.opt.Ref }
+
+// Repo returns the repository that is read. Of a remote one it is the mirror.
+func (l *Loop) Repo() *source.Repo { return l.repo }
+
+// Acknowledged returns the digests of what a cluster has acknowledged last, by object; nil
+// if nothing is known of it. It may be called at any time.
+func (l *Loop) Acknowledged(cluster string) map[object.ID]object.Digest {
+	return l.dispatcher.Digests(cluster)
+}
+
+// Rounds returns how many rounds have begun. It may be called at any time.
+func (l *Loop) Rounds() int64 { return l.rounds.Load() }
 
 // stale says of a repository that cannot be read since when that is so. The members
 // go on as they were, so nothing else would show it.
@@ -336,7 +454,8 @@ func (l *Loop) dispatch() error {
 	if l.synced.Snapshot != nil { // otherwise every member is new, and all its keys are examined
 		changed = changedKeys(&l.synced, &l.state)
 	}
-	all := l.opt.Clock.Elapsed()-l.examined >= l.opt.Reexamine
+	// With new credentials and keys what was refused may be allowed.
+	all := l.renewed || l.opt.Clock.Elapsed()-l.examined >= l.opt.Reexamine
 	if len(changed) == 0 && !found && !all && l.synced.Accepted == l.state.Accepted {
 		return nil
 	}
@@ -351,7 +470,7 @@ func (l *Loop) dispatch() error {
 
 	l.opt.At("synced")
 	if all {
-		l.examined = l.opt.Clock.Elapsed()
+		l.examined, l.renewed = l.opt.Clock.Elapsed(), false
 	}
 	l.synced = state
 	return nil
@@ -372,6 +491,9 @@ func (l *Loop) source(commit string) member.Source {
 // not hold up the others.
 func (l *Loop) resolveMembers(snapshot *fleet.Snapshot) (found bool) {
 	refusing := l.refusing()
+	again := l.takeReconnects()
+	maps.Copy(refusing, again)
+	l.renewed = l.renewed || len(again) > 0
 	failed := map[string]error{}
 	for name, c := range snapshot.Clusters.All() {
 		if known := l.members[name]; known != nil && l.unreached[name] == nil && !refusing[name] && reflect.DeepEqual(known.Spec, c.Spec) {

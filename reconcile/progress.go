@@ -83,6 +83,7 @@ func (l *Loop) settle(ctx context.Context, before, after propagate.State) {
 	defer cancel()
 
 	left := l.dispatcher.Wait(waiting)
+	l.hasMoved()
 	if ctx.Err() != nil {
 		return
 	}

@@ -191,6 +191,7 @@ func (l *Loop) silence(cluster string) string {
 // dispatched reports what dispatch does. Failures are reported once, by outcomes; a
 // successful act ends them, so that one that recurs is reported again.
 func (l *Loop) dispatched(e dispatch.Event) {
+	defer l.hasMoved()
 	switch e.Op {
 	case dispatch.OpWatch:
 		// A member that does not answer is reported by its outcome, and watched later.

@@ -17,16 +17,32 @@ import (
 
 // Result is the result of a round. Conditions, events and metrics derive from it.
 type Result struct {
+	// Fleet is the name of the fleet, "" before a commit is accepted.
+	Fleet string
 	// Head is the commit that the branch is at, and Accepted the last one that was
 	// accepted. If they differ, Refusal has the reason.
 	Head, Accepted string
 	Refusal        *propagate.Refusal
+	// State is what was folded. Nobody changes it, so it may be read at any time.
+	State propagate.State
 	// Fetched is when the repository was last read; zero if this process never has.
 	Fetched time.Time
 	// Frozen are the parts of the fleet that are broken in the accepted commit,
 	// and stay as they were (fold rule 3).
 	Frozen  []fleet.Finding
 	Members []MemberStatus
+	// Round counts the rounds of the loop, from 1.
+	Round int64
+	// Changes are what the commits folded since the last Result have decided.
+	Changes []propagate.Change
+	// Err is why the round ended early; nil if it did not.
+	Err error
+	// Folding is how long commits were folded since the last Result.
+	Folding time.Duration
+	// Holds are what policies hold, in no order.
+	Holds []Hold
+	// Works counts the works of every cluster, by what keeps them back.
+	Works map[string]Works
 	// Acts are those since the last Result, in the order in which the members answered.
 	// A round does not wait for its own.
 	Acts []Act
@@ -42,6 +58,10 @@ type MemberStatus struct {
 	Err error
 	// Waiting is how many objects wait because of Err.
 	Waiting int
+	// Contacted reports whether it is known what the member holds, and Pending is how many
+	// objects are to be sent to it or deleted there, and have not failed.
+	Contacted bool
+	Pending   int
 	// Failures are the objects that the member does not have as wanted, sorted
 	// by object.
 	Failures []dispatch.Outcome
@@ -77,6 +97,11 @@ func (l *Loop) Status() []MemberStatus {
 
 	l.mu.Unlock()
 
+	for cluster, p := range l.dispatcher.Progress() {
+		m := of(cluster)
+		m.Contacted, m.Pending = p.Contacted, p.Pending
+	}
+
 	for _, o := range l.dispatcher.Outcomes() {
 		switch m := of(o.Cluster); {
 		case o.Err == nil:
@@ -99,7 +124,16 @@ func (l *Loop) Status() []MemberStatus {
 
 // result returns the result of a round, and clears the acts.
 func (l *Loop) result() Result {
-	r := Result{Head: l.state.Commit, Accepted: l.state.Accepted, Refusal: l.state.Refusal, Fetched: l.fetched, Frozen: l.state.Broken(), Members: l.Status()}
+	r := Result{Head: l.state.Commit, Accepted: l.state.Accepted, Refusal: l.state.Refusal, State: l.state, Fetched: l.fetched, Frozen: l.state.Broken(), Members: l.Status()}
+	if l.state.Snapshot != nil {
+		r.Fleet = l.state.Name()
+	}
+	r.Round, r.Works, r.Holds = l.rounds.Load(), l.countWorks(), l.followHolds()
+	r.Folding, l.folds = l.folds, 0
+	if l.told.Snapshot != nil { // otherwise everything is a change
+		r.Changes = propagate.Changes(&l.told, &l.state)
+	}
+	l.told = l.state
 	r.Acts = l.takeActs()
 	return r
 }

@@ -19,6 +19,7 @@ type roster struct {
 	members   map[string]*fleet.Cluster
 	unreached map[string]error // clusters that Options.Members cannot connect to
 	ready     map[string]readiness
+	again     map[string]bool // clusters that are to be connected to again; "" is all
 }
 
 // readiness is the observed readiness of a cluster, and since when, by Clock.Elapsed.
@@ -28,7 +29,7 @@ type readiness struct {
 }
 
 func newRoster() roster {
-	return roster{members: map[string]*fleet.Cluster{}, unreached: map[string]error{}, ready: map[string]readiness{}}
+	return roster{members: map[string]*fleet.Cluster{}, unreached: map[string]error{}, ready: map[string]readiness{}, again: map[string]bool{}}
 }
 
 func (r *roster) setReached(name string, c *fleet.Cluster) {

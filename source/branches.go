@@ -86,8 +86,7 @@ func (b *Branches) server() (*remote, error) {
 		return nil, err
 	}
 
-	remote, _, err := parseRemote(b.address, auth)
-	return remote, err
+	return b.remote.with(auth), nil
 }
 
 // String is the address, without secrets.

@@ -4,12 +4,11 @@ package source
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
@@ -35,51 +34,42 @@ func (r *remote) dial(ctx context.Context) (session, error) {
 	if r.endpoint.Protocol == "ssh" {
 		return dialSSH(ctx, r, "git-upload-pack")
 	}
-	client, endpoint, auth, err := dialHTTP(r)
+	client, endpoint, auth, err := dialHTTP(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	return client.NewUploadPackSession(endpoint, auth)
+	s, err := client.NewUploadPackSession(endpoint, auth)
+	return &renewingSession{s, r}, err
 }
 
 func (r *remote) dialPush(ctx context.Context) (pushSession, error) {
 	if r.endpoint.Protocol == "ssh" {
 		return dialSSH(ctx, r, "git-receive-pack")
 	}
-	client, endpoint, auth, err := dialHTTP(r)
+	client, endpoint, auth, err := dialHTTP(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	return client.NewReceivePackSession(endpoint, auth)
+	s, err := client.NewReceivePackSession(endpoint, auth)
+	return &renewingPush{s, r}, err
 }
 
 const dialTimeout = 30 * time.Second
 
-func dialHTTP(r *remote) (transport.Transport, *transport.Endpoint, transport.AuthMethod, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if len(r.auth.CA) > 0 {
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM(r.auth.CA) {
-			return nil, nil, nil, errors.New("the CA contains no PEM certificate")
-		}
-	}
-
-	client := &http.Client{
-		Transport: &http.Transport{
-			Proxy:                 http.ProxyFromEnvironment,
-			DialContext:           dialServer,
-			TLSClientConfig:       config,
-			TLSHandshakeTimeout:   dialTimeout,
-			ResponseHeaderTimeout: maxSilence,
-			ForceAttemptHTTP2:     true,
-			// One connection per fetch: nothing stays open between polls.
-			IdleConnTimeout: 10 * time.Second,
-		},
-		CheckRedirect: sameHost,
+func dialHTTP(ctx context.Context, r *remote) (transport.Transport, *transport.Endpoint, transport.AuthMethod, error) {
+	client, err := r.auth.client()
+	if err != nil {
+		return nil, nil, nil, err
 	}
 
 	var auth transport.AuthMethod // nil means anonymous
 	switch {
+	case r.auth.App != nil:
+		token, err := r.tokens.get(ctx, client, r.auth.App)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		auth = &githttp.BasicAuth{Username: "x-access-token", Password: token}
 	case r.auth.BearerToken != "":
 		auth = &githttp.TokenAuth{Token: r.auth.BearerToken}
 	case r.auth.Username != "" || r.auth.Password != "":
@@ -89,6 +79,35 @@ func dialHTTP(r *remote) (transport.Transport, *transport.Endpoint, transport.Au
 	endpoint := *r.endpoint // a redirect within the host edits it
 	c := githttp.NewClientWithOptions(client, &githttp.ClientOptions{RedirectPolicy: githttp.FollowInitialRedirects})
 	return c, &endpoint, auth, nil
+}
+
+// client speaks HTTP as the credentials say, and sends none of them by itself.
+func (a *Auth) client() (*http.Client, error) {
+	config, err := a.tls()
+	if err != nil {
+		return nil, err
+	}
+	proxy, err := a.proxyOf()
+	if err != nil {
+		return nil, err
+	}
+
+	return &http.Client{
+		Transport: &http.Transport{
+			Proxy: proxy,
+			OnProxyConnectResponse: func(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
+				return proxyFault(answer.StatusCode)
+			},
+			DialContext:           dialServer,
+			TLSClientConfig:       config,
+			TLSHandshakeTimeout:   dialTimeout,
+			ResponseHeaderTimeout: maxSilence,
+			ForceAttemptHTTP2:     true,
+			// One connection per fetch: nothing stays open between polls.
+			IdleConnTimeout: 10 * time.Second,
+		},
+		CheckRedirect: sameHost,
+	}, nil
 }
 
 // sameHost refuses redirects to another host: credentials must not leak, and

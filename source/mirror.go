@@ -87,7 +87,7 @@ func openMirror(dir string, remote *remote) (*Repo, error) {
 		return nil, err
 	}
 
-	r.remote = remote
+	r.remote.Store(remote)
 	have, err := r.mirrored()
 	if err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func reclone(ctx context.Context, dir string, remote *remote) (*Repo, error) {
 		return nil, err
 	}
 
-	fresh.remote = remote
+	fresh.remote.Store(remote)
 	if err := fresh.Fetch(ctx); err != nil {
 		return nil, err
 	}
@@ -192,7 +192,8 @@ func (m mirrored) equal(o mirrored) bool {
 // server has nothing new, it only lists the refs. It does nothing for a
 // repository that was opened in place.
 func (r *Repo) Fetch(ctx context.Context) error {
-	if r.remote == nil {
+	remote := r.remote.Load()
+	if remote == nil {
 		return nil
 	}
 	if r.damaged.Load() {
@@ -201,7 +202,15 @@ func (r *Repo) Fetch(ctx context.Context) error {
 
 	ctx, cancel := context.WithTimeout(ctx, maxFetch)
 	defer cancel()
-	return r.remote.redacted(r.fetch(ctx))
+	return remote.redacted(r.fetch(ctx, remote))
+}
+
+// SetAuth replaces the credentials of a mirror, from the next session on. It does nothing
+// for a repository that was opened in place.
+func (r *Repo) SetAuth(auth Auth) {
+	if remote := r.remote.Load(); remote != nil {
+		r.remote.Store(remote.with(auth))
+	}
 }
 
 // FetchRef fetches the ref that a revision names if a mirror does not keep it, such as
@@ -210,7 +219,8 @@ func (r *Repo) Fetch(ctx context.Context) error {
 func (r *Repo) FetchRef(ctx context.Context, rev string) error {
 	name, _, _ := splitRevision(rev)
 	ref := plumbing.ReferenceName(name)
-	if r.remote == nil || !strings.HasPrefix(name, "refs/") || ref.IsBranch() || ref.IsTag() {
+	remote := r.remote.Load()
+	if remote == nil || !strings.HasPrefix(name, "refs/") || ref.IsBranch() || ref.IsTag() {
 		return nil
 	}
 	if ref.Validate() != nil || !ref.IsSafe() {
@@ -219,11 +229,11 @@ func (r *Repo) FetchRef(ctx context.Context, rev string) error {
 
 	ctx, cancel := context.WithTimeout(ctx, maxFetch)
 	defer cancel()
-	return r.remote.redacted(r.fetchRef(ctx, ref))
+	return remote.redacted(r.fetchRef(ctx, remote, ref))
 }
 
-func (r *Repo) fetchRef(ctx context.Context, name plumbing.ReferenceName) error {
-	s, err := r.remote.dial(ctx)
+func (r *Repo) fetchRef(ctx context.Context, remote *remote, name plumbing.ReferenceName) error {
+	s, err := remote.dial(ctx)
 	if err != nil {
 		return err
 	}
@@ -261,7 +271,7 @@ func (r *Repo) fetchRef(ctx context.Context, name plumbing.ReferenceName) error 
 func (r *Repo) repair(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, maxFetch)
 	defer cancel()
-	if _, err := reclone(ctx, r.path, r.remote); err != nil {
+	if _, err := reclone(ctx, r.path, r.remote.Load()); err != nil {
 		return err
 	}
 	r.mu.Lock()
@@ -271,8 +281,8 @@ func (r *Repo) repair(ctx context.Context) error {
 	return r.reopen()
 }
 
-func (r *Repo) fetch(ctx context.Context) error {
-	s, err := r.remote.dial(ctx)
+func (r *Repo) fetch(ctx context.Context, remote *remote) error {
+	s, err := remote.dial(ctx)
 	if err != nil {
 		return err
 	}
@@ -430,7 +440,11 @@ func (r *Repo) download(ctx context.Context, s session, advertised *packp.AdvRef
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
-	err = packfile.WritePackfileToObjectStorage(r.stores[0], &packReader{ctx: ctx, from: pack, left: maxPack})
+	most := int64(maxPack)
+	if r.of != nil {
+		most = maxBeside
+	}
+	err = packfile.WritePackfileToObjectStorage(r.stores[0], &packReader{ctx: ctx, from: pack, left: most, most: most})
 	if err != nil {
 		r.removeTempPacks()
 		return fmt.Errorf("pack: %w", err)
@@ -452,6 +466,7 @@ type packReader struct {
 	ctx  context.Context
 	from io.Reader
 	left int64
+	most int64
 }
 
 func (c *packReader) Read(p []byte) (int, error) {
@@ -459,7 +474,7 @@ func (c *packReader) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	if c.left <= 0 {
-		return 0, fmt.Errorf("pack is %w, at most %d bytes are fetched", ErrTooLarge, int64(maxPack))
+		return 0, fmt.Errorf("pack is %w, at most %d bytes are fetched", ErrTooLarge, c.most)
 	}
 
 	n, err := c.from.Read(p[:min(int64(len(p)), c.left)])

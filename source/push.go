@@ -26,10 +26,11 @@ var ErrBranchMoved = errors.New("it has new commits (non-fast-forward)")
 // Remote is the address of a mirror's remote; "" for a repository that was
 // opened in place.
 func (r *Repo) Remote() string {
-	if r.remote == nil {
+	remote := r.remote.Load()
+	if remote == nil {
 		return ""
 	}
-	return r.remote.String()
+	return remote.String()
 }
 
 // Push sends a commit to a branch of the remote: a mirror's own, otherwise
@@ -41,8 +42,8 @@ func (r *Repo) Push(ctx context.Context, commit, branch string, auth Auth) (to s
 	}
 
 	h := plumbing.NewHash(commit)
-	if r.remote != nil {
-		return r.remote.String(), r.remote.redacted(r.push(ctx, r.remote, h, name))
+	if mine := r.remote.Load(); mine != nil {
+		return mine.String(), mine.redacted(r.push(ctx, mine, h, name))
 	}
 
 	address, err := r.origin()
@@ -214,7 +215,7 @@ func (r *Repo) commonCommits(theirs []plumbing.Hash) []plumbing.Hash {
 	r.mu.Lock()
 	if refs, err := r.refs.IterReferences(); err == nil {
 		_ = refs.ForEach(func(ref *plumbing.Reference) error {
-			if ref.Type() == plumbing.HashReference && (r.remote != nil || strings.HasPrefix(ref.Name().String(), "refs/remotes/origin/")) {
+			if ref.Type() == plumbing.HashReference && (r.remote.Load() != nil || strings.HasPrefix(ref.Name().String(), "refs/remotes/origin/")) {
 				theirs = append(theirs, ref.Hash())
 			}
 			return nil

@@ -3,43 +3,57 @@
 package source
 
 import (
-	"crypto/x509"
-	"errors"
+	"cmp"
 	"fmt"
 	"net"
 	"net/url"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/go-git/go-git/v5/plumbing/transport"
 )
 
-// Auth is how to authenticate to a remote, and the remote to us. The zero value
-// is anonymous.
-type Auth struct {
-	Username, Password string // https
-	BearerToken        string // https, instead of the above
-	CA                 []byte // https: PEM; if set, only these are trusted
-
-	Identity         []byte // ssh: a private key
-	IdentityPassword []byte // ssh: the key's, if it is encrypted
-	KnownHosts       []byte // ssh: the accepted host keys; others are refused
-}
-
 // remote is the origin of a mirror. Its address contains no secret.
 type remote struct {
 	endpoint *transport.Endpoint
+	inURL    *url.Userinfo // what the address says of the user; nil: nothing
 	auth     Auth
+	tokens   *tokens // of the GitHub App in auth; they outlive a change of the credentials
 }
 
 func (r *remote) String() string { return r.endpoint.String() }
+
+// with is the same remote with other credentials. What they lack is taken from the
+// address.
+func (r *remote) with(auth Auth) *remote {
+	next, endpoint := *r, *r.endpoint
+	name := r.inURL.Username()
+	if endpoint.Protocol == "ssh" {
+		endpoint.User = cmp.Or(name, auth.Username, "git")
+	}
+	if password, ok := r.inURL.Password(); ok && auth.Password == "" && endpoint.Protocol != "ssh" {
+		auth.Password = password
+	}
+	auth.Username = cmp.Or(auth.Username, name)
+
+	next.endpoint, next.auth = &endpoint, auth
+	return &next
+}
 
 var (
 	withScheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*)://`)
 	withHelper = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*::`)
 	scpLike    = regexp.MustCompile(`^(?:([A-Za-z0-9._-]+)@)?([A-Za-z0-9_][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\]):([^/\\:].*|/.*)$`)
 )
+
+// CheckURL reports why an address is none of a remote repository that can be followed.
+func CheckURL(address string) error {
+	_, isRemote, err := parseRemote(address, Auth{})
+	if err == nil && !isRemote {
+		err = fmt.Errorf("url %s: not the address of a remote; use https:// or ssh://", Redact(address))
+	}
+	return err
+}
 
 // parseRemote parses https://, ssh:// and git@host:path. It returns false for a
 // local path, and refuses everything else before anything is connected to or
@@ -70,12 +84,12 @@ func parseRemote(address string, auth Auth) (r *remote, isRemote bool, err error
 			return refuse("the path starts with a dash")
 		}
 
-		user := m[1]
-		if user == "" {
-			user = "git"
+		r := &remote{endpoint: &transport.Endpoint{Protocol: "ssh", Host: m[2], Path: m[3]}}
+		if m[1] != "" {
+			r.inURL = url.User(m[1])
 		}
 
-		return &remote{&transport.Endpoint{Protocol: "ssh", User: user, Host: m[2], Path: m[3]}, auth}, true, nil
+		return r.with(auth), true, nil
 	}
 
 	u, err := url.Parse(address)
@@ -113,20 +127,8 @@ func parseRemote(address string, auth Auth) (r *remote, isRemote bool, err error
 		}
 	}
 
-	if password, ok := u.User.Password(); ok && auth.Password == "" && u.Scheme != "ssh" {
-		auth.Password = password
-	}
-	if name := u.User.Username(); name != "" && auth.Username == "" {
-		auth.Username = name
-	}
-
-	if u.Scheme == "ssh" {
-		if endpoint.User = auth.Username; endpoint.User == "" {
-			endpoint.User = "git"
-		}
-	}
-
-	return &remote{endpoint, auth}, true, nil
+	r = &remote{endpoint: endpoint, inURL: u.User, tokens: &tokens{}}
+	return r.with(auth), true, nil
 }
 
 func isLoopback(host string) bool {
@@ -138,25 +140,3 @@ var userInfo = regexp.MustCompile(`://[^/]*@`)
 
 // Redact removes user and password from an address: what is kept and shown has neither.
 func Redact(address string) string { return userInfo.ReplaceAllString(address, "://") }
-
-// redacted is an error of a remote without secrets: an error of a transport may
-// quote the address it was given.
-func (r *remote) redacted(err error) error {
-	invalid := x509.CertificateInvalidError{}
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, transport.ErrAuthenticationRequired):
-		err = errors.New("authentication required, or repository not found")
-	case errors.Is(err, transport.ErrAuthorizationFailed):
-		err = errors.New("the server rejected the credentials")
-	case errors.Is(err, transport.ErrEmptyRemoteRepository):
-		err = errors.New("the repository is empty")
-	case errors.As(err, &invalid) && invalid.Reason == x509.Expired && invalid.Cert != nil:
-		// The library's text contains the time of day, which is new each time.
-		err = fmt.Errorf("its certificate is valid from %s to %s, which is not now by the local clock",
-			invalid.Cert.NotBefore.UTC().Format(time.RFC3339), invalid.Cert.NotAfter.UTC().Format(time.RFC3339))
-	}
-
-	return fmt.Errorf("%s: %w", r, err)
-}

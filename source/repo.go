@@ -34,10 +34,11 @@ var ErrUnknownRevision = errors.New("unknown revision")
 // the packs on disk, which git changes together; each file has the methods of one
 // of these.
 type Repo struct {
-	path   string  // as given by the user, for messages
-	gitDir string  // has HEAD
-	common string  // has objects and refs; gitDir, except for a linked work tree
-	remote *remote // nil for a repository that was opened in place
+	path   string                 // as given by the user, for messages
+	gitDir string                 // has HEAD
+	common string                 // has objects and refs; gitDir, except for a linked work tree
+	remote atomic.Pointer[remote] // nil for a repository that was opened in place
+	of     *Repo                  // the mirror that it is beside; nil for any other
 
 	mu      sync.Mutex // go-git's storages are not safe for concurrent use
 	stores  []*filesystem.ObjectStorage
@@ -294,7 +295,7 @@ func (r *Repo) DefaultBranch() (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
-	if r.remote == nil {
+	if r.remote.Load() == nil {
 		if ref, err := r.refs.Reference("refs/remotes/origin/HEAD"); err == nil && ref.Type() == plumbing.SymbolicReference {
 			if _, ok := r.ref(ref.Target()); ok {
 				return ref.Target().Short(), nil

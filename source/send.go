@@ -174,7 +174,7 @@ func fetchHead(ctx context.Context, server *remote, name plumbing.ReferenceName)
 		return nil, err
 	}
 	defer response.Close()
-	return l, l.read(&packReader{ctx: ctx, from: demuxed(req, response), left: maxBranchPack})
+	return l, l.read(&packReader{ctx: ctx, from: demuxed(req, response), left: maxBranchPack, most: maxBranchPack})
 }
 
 // demuxed is the pack of a response, without the server's progress messages.

@@ -37,12 +37,12 @@ type sshSession struct {
 
 func dialSSH(ctx context.Context, r *remote, service string) (*sshSession, error) {
 	if len(r.auth.Identity) == 0 {
-		return nil, errors.New("ssh requires an identity (a private key)")
+		return nil, &fault{ErrAuthentication, errors.New("ssh requires an identity (a private key)")}
 	}
 
 	signer, err := parseIdentity(r.auth)
 	if err != nil {
-		return nil, fmt.Errorf("ssh identity: %w", err)
+		return nil, &fault{ErrAuthentication, fmt.Errorf("ssh identity: %w", err)}
 	}
 
 	port := r.endpoint.Port
@@ -56,7 +56,7 @@ func dialSSH(ctx context.Context, r *remote, service string) (*sshSession, error
 		return nil, err
 	}
 
-	conn, err := dialServer(ctx, "tcp", address)
+	conn, err := r.auth.dial(ctx, address)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func dialSSH(ctx context.Context, r *remote, service string) (*sshSession, error
 	if err != nil {
 		stop()
 		_ = conn.Close()
-		return nil, hostKeyFault(address, err)
+		return nil, handshakeFault(address, err)
 	}
 
 	s := &sshSession{client: ssh.NewClient(c, channels, requests), errors: &tail{}, pushes: service == "git-receive-pack", stop: stop}
@@ -82,6 +82,14 @@ func dialSSH(ctx context.Context, r *remote, service string) (*sshSession, error
 	}
 
 	return s, nil
+}
+
+// dial connects to an ssh server, through the proxy if there is one.
+func (a *Auth) dial(ctx context.Context, address string) (net.Conn, error) {
+	if a.Proxy != nil {
+		return a.Proxy.dialThrough(ctx, address)
+	}
+	return dialServer(ctx, "tcp", address)
 }
 
 func parseIdentity(auth Auth) (ssh.Signer, error) {
@@ -99,7 +107,7 @@ func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + 
 // like a wrong one.
 func hostKeys(known []byte, address string) (check ssh.HostKeyCallback, algorithms []string, err error) {
 	if len(bytes.TrimSpace(known)) == 0 {
-		return nil, nil, errors.New("known_hosts is empty; ssh requires the server's host key")
+		return nil, nil, &fault{ErrCertificate, errors.New("known_hosts is empty; ssh requires the server's host key")}
 	}
 
 	// The parser only reads files.
@@ -115,7 +123,7 @@ func hostKeys(known []byte, address string) (check ssh.HostKeyCallback, algorith
 	}
 
 	if check, err = knownhosts.New(f.Name()); err != nil {
-		return nil, nil, errors.New("known_hosts: " + strings.ReplaceAll(err.Error(), f.Name()+":", "line "))
+		return nil, nil, &fault{ErrCertificate, errors.New("known_hosts: " + strings.ReplaceAll(err.Error(), f.Name()+":", "line "))}
 	}
 
 	var mismatch *knownhosts.KeyError
@@ -130,7 +138,7 @@ func hostKeys(known []byte, address string) (check ssh.HostKeyCallback, algorith
 	}
 
 	if len(algorithms) == 0 {
-		return nil, nil, fmt.Errorf("host %s is not in known_hosts", address)
+		return nil, nil, &fault{ErrCertificate, fmt.Errorf("host %s is not in known_hosts", address)}
 	}
 
 	return check, algorithms, nil
@@ -143,14 +151,17 @@ func (noKey) Type() string                        { return "none" }
 func (noKey) Marshal() []byte                     { return []byte("none") }
 func (noKey) Verify([]byte, *ssh.Signature) error { return errors.New("no key") }
 
-func hostKeyFault(address string, err error) error {
+// handshakeFault says what kind of failure a handshake's is.
+func handshakeFault(address string, err error) error {
 	var mismatch *knownhosts.KeyError
 	var revoked *knownhosts.RevokedError
 	switch {
 	case errors.As(err, &mismatch):
-		return fmt.Errorf("host key of %s does not match known_hosts", address)
+		return &fault{ErrCertificate, fmt.Errorf("host key of %s does not match known_hosts", address)}
 	case errors.As(err, &revoked):
-		return fmt.Errorf("host key of %s is revoked in known_hosts", address)
+		return &fault{ErrCertificate, fmt.Errorf("host key of %s is revoked in known_hosts", address)}
+	case strings.Contains(err.Error(), "unable to authenticate"): // the library has no type for it
+		return &fault{ErrAuthentication, err}
 	}
 
 	return err

@@ -24,7 +24,7 @@ type WorkTree struct {
 // WorkTree is where the repository is checked out; nil for a bare one.
 func (r *Repo) WorkTree() *WorkTree {
 	dir, err := filepath.Abs(r.path)
-	if err != nil || r.gitDir == dir || r.remote != nil {
+	if err != nil || r.gitDir == dir || r.remote.Load() != nil {
 		return nil
 	}
 	return &WorkTree{r, dir}

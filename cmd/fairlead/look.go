@@ -8,13 +8,13 @@ import (
 	"io"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/fluxcd/pkg/runtime/features"
 	"github.com/spf13/pflag"
 
+	"github.com/fairlead/fairlead/credentials"
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/look/history"
 	"github.com/fairlead/fairlead/object"
@@ -33,43 +33,22 @@ func (f *fleetFlags) bind(flags *pflag.FlagSet) {
 	flags.StringVarP(&f.repo, "repo", "C", ".", "local repository, or the URL of a remote one (https:// or ssh://); uncommitted files are not read")
 	flags.StringVar(&f.ref, "ref", "", "branch to follow, or any revision for look commands (default: the repository's default branch)")
 	flags.StringVar(&f.path, "path", ".", "directory of the fleet in the repository")
-	flags.StringVar(&f.auth, "git-auth", "", "directory of files laid out as a Flux git Secret: username, password, bearerToken, ca.crt, identity, known_hosts")
+	flags.StringVar(&f.auth, "git-auth", "", "directory of files laid out as a Flux git Secret: username, password, bearerToken, ca.crt, tls.crt, tls.key, identity, known_hosts, githubAppID, …")
 }
 
 // credentials reads the files of --git-auth.
-func (f *fleetFlags) credentials() (source.Auth, error) { return credentials("--git-auth", f.auth) }
+func (f *fleetFlags) credentials() (source.Auth, error) { return gitAuth("--git-auth", f.auth) }
 
-// credentials reads the files of a directory that a flag names. Their content
-// is never printed.
-func credentials(flag, dir string) (source.Auth, error) {
-	var auth source.Auth
+// gitAuth reads the directory that a flag names; "" is none.
+func gitAuth(flag, dir string) (source.Auth, error) {
 	if dir == "" {
-		return auth, nil
+		return source.Auth{}, nil
 	}
-
-	var username, password, bearer []byte
-	for name, to := range map[string]*[]byte{
-		"username": &username, "password": &password, "bearerToken": &bearer, "ca.crt": &auth.CA,
-		"identity": &auth.Identity, "known_hosts": &auth.KnownHosts,
-	} {
-		b, err := os.ReadFile(filepath.Join(dir, name))
-		if os.IsNotExist(err) {
-			continue
-		}
-		if err != nil {
-			return auth, fmt.Errorf("%s: %w", flag, err)
-		}
-		*to = b
+	files, err := credentials.ReadDir(os.DirFS(dir))
+	if err != nil {
+		return source.Auth{}, fmt.Errorf("%s %s: %w", flag, dir, err)
 	}
-
-	auth.Username, auth.BearerToken = trimmed(username), trimmed(bearer)
-	if auth.Identity != nil {
-		auth.IdentityPassword = []byte(trimmed(password))
-	} else {
-		auth.Password = trimmed(password)
-	}
-
-	return auth, nil
+	return credentials.Git(files, flag+" "+dir)
 }
 
 // open opens the repository; a remote one is mirrored under the state directory.
@@ -200,13 +179,6 @@ func warn(stderr io.Writer, s *propagate.State) {
 		return
 	}
 	printable.Fprintf(stderr, "fairlead: commit %s %s, showing %s; 'fairlead validate' says why\n", source.Short(r.Commit), verdict, source.Short(s.Accepted))
-}
-
-func trimmed(b []byte) string {
-	for len(b) > 0 && (b[len(b)-1] == '\n' || b[len(b)-1] == '\r') {
-		b = b[:len(b)-1]
-	}
-	return string(b)
 }
 
 // mustNotHaveArgs is for commands without arguments.

@@ -32,7 +32,7 @@ func (f *publishFlags) open() (func(cluster string) member.Member, error) {
 	if !isURL(f.to) {
 		return f.directory()
 	}
-	auth, err := credentials("--publish-auth", f.auth)
+	auth, err := gitAuth("--publish-auth", f.auth)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func (f *publishFlags) open() (func(cluster string) member.Member, error) {
 		return nil, fmt.Errorf("--publish: %w", err)
 	}
 
-	to.Renew(func() (source.Auth, error) { return credentials("--publish-auth", f.auth) })
+	to.Renew(func() (source.Auth, error) { return gitAuth("--publish-auth", f.auth) })
 	branches := reconcile.Publish(to)
 	return func(cluster string) member.Member { return pull.Branch(branches, f.prefix+cluster) }, nil
 }

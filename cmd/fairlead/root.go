@@ -114,7 +114,7 @@ with git. Controller commands install what does that inside a cluster.`,
 	add(root, "edit", newSuspend(), newResume(), newPromote(), newRollback(), newActivate(), newAdopt(), newTaint(),
 		newCordon("cordon", "Mark a cluster as unschedulable"), newCordon("uncordon", "Mark a cluster as schedulable"))
 	add(root, "run", newRun(), newDemo())
-	add(root, "controller", newInstall(), newUninstall(), newCreate(), newReconcile())
+	add(root, "controller", newController(), newInstall(), newUninstall(), newCreate(), newReconcile())
 	root.AddCommand(newVersion())
 	root.SetHelpCommand(newHelp())
 	root.SuggestionsMinimumDistance = 2

@@ -16,6 +16,7 @@ import (
 	"github.com/fairlead/fairlead/dispatch/member/decrypting"
 	"github.com/fairlead/fairlead/dispatch/push"
 	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/metrics"
 	"github.com/fairlead/fairlead/reconcile"
 	"github.com/fairlead/fairlead/reconcile/checkpoint"
 	"github.com/fairlead/fairlead/source"
@@ -29,6 +30,8 @@ type runFlags struct {
 	interval, timeout     time.Duration
 	once, dryRun, verbose bool
 	gates, encoding       string
+	metrics, health       string
+	verify                verifyFlags
 }
 
 func newRun() *cobra.Command {
@@ -52,6 +55,7 @@ to apply.`,
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig with a context named after each push cluster (default: the one that kubectl uses)")
 	flags.StringVar(&f.decryption, "decryption", "", "directory of private keys for manifests that SOPS has encrypted: age in *.agekey, OpenPGP in *.asc")
 	f.publish.bind(flags)
+	f.verify.bind(flags)
 	flags.StringVar(&f.state, "state", "", "directory of the checkpoint (default: one for each repository, ref and path under the user's state directory)")
 	flags.DurationVar(&f.interval, "interval", 30*time.Second, "how often to fetch the repository")
 	flags.DurationVar(&f.timeout, "timeout", 2*time.Minute, "how long --once may take")
@@ -59,6 +63,8 @@ to apply.`,
 	flags.BoolVar(&f.dryRun, "dry-run", false, "send nothing to any cluster and keep no state")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print every action on an object")
 	flags.StringVar(&f.encoding, "log-encoding", "text", "text: one line for each event; json or console: as Flux controllers log")
+	flags.StringVar(&f.metrics, "metrics-addr", "", "address to answer scrapes of Prometheus at, such as :8080")
+	flags.StringVar(&f.health, "health-addr", "", "address to answer probes at, /healthz and /readyz, such as :9440")
 	flags.StringVar(&f.gates, "feature-gates", "", "not supported by run: set feature gates in fairlead.yaml, so that they are part of the history")
 	_ = flags.MarkHidden("feature-gates")
 	return cmd
@@ -70,6 +76,9 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	}
 	if f.interval <= 0 {
 		return usagef("--interval %s: must be greater than 0", f.interval)
+	}
+	if f.once && f.metrics+f.health != "" {
+		return usagef("--metrics-addr and --health-addr are for a run that goes on, not for --once")
 	}
 	if f.timeout < 0 {
 		return usagef("--timeout %s: must not be negative", f.timeout)
@@ -86,6 +95,10 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 
+	verify, err := f.verify.read()
+	if err != nil {
+		return err
+	}
 	if _, err := decryption(f.decryption); err != nil {
 		return err
 	}
@@ -103,8 +116,10 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	members := &members{kubeconfig: f.kubeconfig, decryption: f.decryption, pulled: pulled}
 	out := newLines(cmd.ErrOrStderr(), f.encoding, f.verbose || f.dryRun)
 	out.times = !f.once // who runs it once sees when
-	err = f.follow(cmd.Context(), reconcile.Options{
-		Repo: f.repo, Ref: f.ref, Path: f.path, Auth: auth, StateDir: f.state,
+	told := metrics.New(time.Now)
+	members.told = told
+	err = f.follow(cmd.Context(), told, reconcile.Options{
+		Repo: f.repo, Ref: f.ref, Path: f.path, Auth: auth, Verify: verify, StateDir: f.state,
 		Interval: f.interval, Timeout: f.timeout, DryRun: f.dryRun,
 		Watch: !f.once, Look: f.once, // once is over before there is anything to watch
 		Members: members.member, Report: out.report, Progress: progressOf(cmd.Context()),
@@ -120,7 +135,10 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 }
 
 // follow runs the loop once, or until ctx is done.
-func (f *runFlags) follow(ctx context.Context, opt reconcile.Options) error {
+func (f *runFlags) follow(ctx context.Context, told *metrics.Fleets, opt reconcile.Options) error {
+	if err := f.serve(ctx, told, &opt); err != nil {
+		return err
+	}
 	loop, err := reconcile.Open(ctx, opt)
 	if err != nil {
 		return err
@@ -138,6 +156,29 @@ func (f *runFlags) follow(ctx context.Context, opt reconcile.Options) error {
 	return err
 }
 
+// serve answers scrapes and probes, if their flags are given.
+func (f *runFlags) serve(ctx context.Context, told *metrics.Fleets, opt *reconcile.Options) error {
+	health := &metrics.Health{Now: time.Now, Patience: 3*f.interval + 10*time.Minute}
+	opt.Observe = func(r reconcile.Result) {
+		health.Looked()
+		told.Observe(metrics.Name{Fleet: r.Fleet}, &r)
+	}
+	if f.metrics != "" {
+		if err := metrics.Serve(ctx, f.metrics, told); err != nil {
+			return fmt.Errorf("--metrics-addr: %w", err)
+		}
+	}
+	if f.health != "" {
+		if err := health.Serve(ctx, f.health); err != nil {
+			return fmt.Errorf("--health-addr: %w", err)
+		}
+	}
+	if f.metrics+f.health == "" {
+		opt.Observe = nil // a Result costs something
+	}
+	return nil
+}
+
 // absolute makes a local repository's path independent of where we stand, so
 // that the state directory is the same from everywhere.
 func absolute(repo string) (string, error) {
@@ -153,6 +194,7 @@ type members struct {
 	kubeconfig string
 	decryption string                             // directory of keys
 	pulled     func(cluster string) member.Member // nil without --publish
+	told       *metrics.Fleets                    // nil counts no requests
 
 	contexts *push.Contexts
 	given    map[string]bool // clusters that contexts was used for
@@ -176,6 +218,10 @@ func (m *members) member(c *fleet.Cluster) (member.Member, error) {
 	config, err := m.contexts.For(c.Name)
 	if err != nil {
 		return nil, err
+	}
+
+	if m.told != nil {
+		config.Wrap(m.told.Requests(c.Name))
 	}
 
 	decrypt, err := decryption(m.decryption)

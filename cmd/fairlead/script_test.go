@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -74,6 +75,8 @@ func checked(forms []plan.Form) (all []plan.Form) {
 //	requests           prints what every member was sent since the last time, reads left out
 //	runs               prints what every member runs in namespaces other than its own
 //	eventually REGEXP  waits until runs prints a match
+//	answers REGEXP URL  waits until a GET of URL has a match; $FREE1 and $FREE2 are addresses
+//	                   that nobody listens on
 //	quickstart DIR     copies the example fleet
 //	code N CMD...      runs CMD and expects exit code N
 //	commit MESSAGE     commits everything in the current directory
@@ -99,6 +102,9 @@ func TestScripts(t *testing.T) {
 			env.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
 			env.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(home, "gitconfig"))
 			env.Setenv("NO_COLOR", "1")
+			if err := freeAddresses(env, "FREE1", "FREE2"); err != nil {
+				return err
+			}
 			ci, err := filepath.Abs("../../examples/ci")
 			if err != nil {
 				return err
@@ -134,7 +140,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"members": startScriptMembers, "partition": partition(true), "heal": partition(false),
-			"slow": slow, "refuse": refuse, "hand": hand, "settle": settle, "requests": requests, "runs": runs, "eventually": eventually, "quickstart": copyQuickstart, "code": exitCode, "commit": commit, "damage": damage, "terminal": onTerminal,
+			"slow": slow, "refuse": refuse, "hand": hand, "settle": settle, "requests": requests, "runs": runs, "eventually": eventually, "answers": answers, "quickstart": copyQuickstart, "code": exitCode, "commit": commit, "damage": damage, "terminal": onTerminal,
 			"forge": startForge, "pull": openPull, "mergepull": mergePull, "fork": forkRepo, "workflow": runWorkflow, "pipeline": runPipeline, "comments": printComments,
 		},
 	})
@@ -268,6 +274,38 @@ func eventually(ts *testscript.TestScript, _ bool, args []string) {
 			ts.Fatalf("the members run\n%s", got)
 		}
 	}
+}
+
+// freeAddresses sets variables to addresses that nobody listens on.
+func freeAddresses(env *testscript.Env, names ...string) error {
+	for _, name := range names {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		defer l.Close()
+		env.Setenv(name, l.Addr().String())
+	}
+	return nil
+}
+
+func answers(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
+	got := ""
+	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		answer, err := http.Get(args[1])
+		if err != nil {
+			got = err.Error()
+			continue
+		}
+		b, _ := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if got = answer.Status + "\n" + string(b); want.MatchString(got) {
+			return
+		}
+	}
+	ts.Fatalf("%s answers\n%s", args[1], got)
 }
 
 // running is what every member holds in these kinds.

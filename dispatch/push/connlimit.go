@@ -67,13 +67,16 @@ func (s *ConnLimit) living() (left []weak.Pointer[http.Transport]) {
 	return left
 }
 
-// dialing has a dialer wait until there may be another connection.
-func (s *ConnLimit) dialing(d *net.Dialer) func(ctx context.Context, network, address string) (net.Conn, error) {
+// dial is how to connect.
+type dial = func(ctx context.Context, network, address string) (net.Conn, error)
+
+// dialing has a dialer wait, no longer than atMost, until there may be another connection.
+func (s *ConnLimit) dialing(to dial, atMost time.Duration) dial {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		if err := s.take(ctx, d.Timeout); err != nil {
+		if err := s.take(ctx, atMost); err != nil {
 			return nil, err
 		}
-		conn, err := d.DialContext(ctx, network, address)
+		conn, err := to(ctx, network, address)
 		if err != nil {
 			s.give()
 			return nil, err

@@ -16,13 +16,14 @@ import (
 	"github.com/fairlead/fairlead/dispatch/member"
 )
 
-// Contexts are the contexts of a kubeconfig: one per cluster, named like it.
-// The file is the operator's own and is trusted as kubectl would (fold rule
-// 26).
+// Contexts are the contexts of a kubeconfig: one per cluster, named like it. Of
+// LoadContexts it is the operator's own, and trusted as kubectl would (fold rule 26); of
+// ParseContexts somebody else's.
 type Contexts struct {
 	file    string
 	missing bool // there is no such file
 	raw     api.Config
+	allow   *Allow // nil: everything
 }
 
 // LoadContexts reads a kubeconfig file; an empty name is where kubectl looks.
@@ -41,7 +42,7 @@ func LoadContexts(file string) (*Contexts, error) {
 		_, err := os.Stat(file)
 		return err == nil
 	})
-	return &Contexts{file, missing, *raw}, nil
+	return &Contexts{file: file, missing: missing, raw: *raw}, nil
 }
 
 // Names of the contexts, sorted.
@@ -54,6 +55,14 @@ func (c *Contexts) For(cluster string) (*rest.Config, error) {
 	if c.raw.Contexts[cluster] == nil {
 		return nil, &member.NoContextError{File: c.file, Missing: c.missing, Cluster: cluster}
 	}
+	if c.allow != nil {
+		cfg, err := c.allow.config(&c.raw, c.raw.Contexts[cluster])
+		if err != nil {
+			return nil, fmt.Errorf("%s, context %q: %w", c.file, cluster, err)
+		}
+		return cfg, nil
+	}
+
 	cfg, err := clientcmd.NewNonInteractiveClientConfig(c.raw, cluster, nil, nil).ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig %s, context %q: %w", c.file, cluster, err)

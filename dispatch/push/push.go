@@ -68,18 +68,8 @@ func newPush(cfg *rest.Config, opt Options) (*apiMember, error) {
 		return nil, fmt.Errorf("server address %q: %w", cfg.Host, err)
 	}
 	own := cfg.Transport == nil
-	if own && base.Scheme == "http" {
-		// client-go would share one transport, with two idle connections per
-		// host, between all members without TLS.
-		cfg.Transport = &http.Transport{
-			Proxy:               http.ProxyFromEnvironment,
-			DialContext:         all.dialing(s.dialer()),
-			MaxIdleConnsPerHost: 16,
-			IdleConnTimeout:     90 * time.Second,
-		}
-	}
-	if own && base.Scheme != "http" && cfg.Dial == nil {
-		cfg.Dial = all.dialing(s.dialer())
+	if own {
+		connect(cfg, base.Scheme, s, all)
 	}
 	client, err := rest.HTTPClientFor(cfg)
 	if err != nil {
@@ -100,6 +90,32 @@ func newPush(cfg *rest.Config, opt Options) (*apiMember, error) {
 		return a.status, a.body, err
 	}}
 	return p, nil
+}
+
+// connect has a member's connections counted, and its transport its own.
+func connect(cfg *rest.Config, scheme string, s Keepalive, all *ConnLimit) {
+	to := cfg.Dial
+	if to == nil {
+		to = s.dialer().DialContext
+	}
+	cfg.Dial = all.dialing(to, s.Dial)
+	if scheme != "http" {
+		return
+	}
+
+	proxy := cfg.Proxy
+	if proxy == nil {
+		proxy = http.ProxyFromEnvironment
+	}
+	// client-go would share one transport, with two idle connections per
+	// host, between all members without TLS.
+	cfg.Transport = &http.Transport{
+		Proxy:               proxy,
+		DialContext:         cfg.Dial,
+		MaxIdleConnsPerHost: 16,
+		IdleConnTimeout:     90 * time.Second,
+	}
+	cfg.Dial, cfg.Proxy = nil, nil // they are the transport's now
 }
 
 type request struct {

@@ -18,8 +18,12 @@ type States struct {
 	Since   string // the commit at which the fold begins; "" is the usual one
 	Cache   *Cache // nil without one
 
-	last *Folded // that At returned
+	last  *Folded          // that At returned
+	known *propagate.State // see Know
 }
+
+// Know has At return a state that was folded elsewhere instead of folding it again.
+func (l *States) Know(s propagate.State) { l.known = &s }
 
 // Resolve returns the commit of a revision; "" is the default branch.
 func (l *States) Resolve(rev string) (string, error) {
@@ -46,6 +50,9 @@ var WorthKeeping = 200 * time.Millisecond
 
 // At folds the history up to a commit, from the nearest one in the cache.
 func (l *States) At(head string) (propagate.State, error) {
+	if l.known != nil && l.known.Commit == head {
+		return *l.known, nil
+	}
 	if l.last != nil && l.last.Commit == head {
 		return l.last.State, nil // a plan after another one has the same base
 	}

@@ -38,7 +38,25 @@ const FindingPositionDiffers = "position-differs"
 // Reported are the commits whose content clusters have, by object and cluster.
 type Reported struct {
 	head string
-	runs map[object.ID]map[string]string
+	runs map[object.ID]map[string]running
+}
+
+// running is what a cluster runs of an object: the content, where it is known without
+// reading it off the commit.
+type running struct {
+	commit  string
+	content *propagate.Content
+}
+
+// NewReported returns positions at a commit of the base, for Runs to add to. Clusters that
+// it is silent about run what was released to them.
+func NewReported(head string) *Reported {
+	return &Reported{head: head, runs: map[object.ID]map[string]running{}}
+}
+
+// Runs adds what a cluster runs of an object.
+func (r *Reported) Runs(id object.ID, cluster string, content *propagate.Content) {
+	r.set(id, cluster, running{content.Revision, content})
 }
 
 // ReadPositions reads them off what 'fairlead status -o json' prints, or a matrix.
@@ -56,7 +74,7 @@ func ReadPositions(raw []byte) (*Reported, error) {
 		return nil, fmt.Errorf("it is not the JSON of fairlead status: it is of kind %q", doc.Kind)
 	}
 
-	r := &Reported{head: doc.Head.Commit, runs: map[object.ID]map[string]string{}}
+	r := NewReported(doc.Head.Commit)
 	for _, block := range doc.Blocks {
 		for _, row := range block.Rows {
 			for _, c := range row.Cells {
@@ -94,10 +112,14 @@ func (r *Reported) add(id object.ID, cluster, commit string) {
 	if commit == "" {
 		return // nobody knows, so git has to say
 	}
+	r.set(id, cluster, running{commit: commit})
+}
+
+func (r *Reported) set(id object.ID, cluster string, runs running) {
 	if r.runs[id] == nil {
-		r.runs[id] = map[string]string{}
+		r.runs[id] = map[string]running{}
 	}
-	r.runs[id][cluster] = commit
+	r.runs[id][cluster] = runs
 }
 
 // differences are what clusters run and git has not released to them: a caution for each
@@ -124,13 +146,15 @@ func (r *Reported) moved(states *history.States, s propagate.State) (propagate.S
 		differs := map[string][]string{} // clusters by what is said of them
 		for i := range is.Works {
 			w := &is.Works[i]
-			commit := runs[w.Cluster]
+			commit, content := runs[w.Cluster].commit, runs[w.Cluster].content
 			if commit == "" || w.Released != nil && w.Released.Revision == commit {
 				continue
 			}
-			content, err := earlier.released(b.Key(), w.Cluster, commit)
-			if err != nil {
-				return s, found, err
+			if content == nil {
+				var err error
+				if content, err = earlier.released(b.Key(), w.Cluster, commit); err != nil {
+					return s, found, err
+				}
 			}
 			what := differing(commit, w.Released, content)
 			differs[what] = append(differs[what], w.Cluster)

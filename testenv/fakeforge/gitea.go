@@ -10,6 +10,19 @@ import (
 func (s *Server) gitea(mux *http.ServeMux) {
 	const repo = "/api/v1/repos/" + Repo
 	mux.HandleFunc("GET /api/v1/user", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, giteaUser(Bot)) })
+	mux.HandleFunc("GET "+repo+"/pulls", func(w http.ResponseWriter, r *http.Request) {
+		numbers, next := page(s, r, s.list("")) // whatever branch is asked for
+		s.link(w, r, next)
+		all := []object{}
+		for _, number := range numbers {
+			p := s.pulls[number]
+			all = append(all, object{
+				"number": number, "state": "open", "draft": p.Draft, "updated_at": p.Updated,
+				"head": object{"sha": p.Head, "repo_id": p.from()}, "base": object{"ref": p.Target, "repo_id": home},
+			})
+		}
+		answer(w, http.StatusOK, all)
+	})
 	mux.HandleFunc("GET "+repo+"/pulls/{n}", func(w http.ResponseWriter, r *http.Request) {
 		if p, ok := s.pulls[numberOf(r, "n")]; ok {
 			answer(w, http.StatusOK, object{"number": numberOf(r, "n"), "head": object{"sha": p.Head}, "base": object{"ref": p.Target}})

@@ -75,14 +75,20 @@ func (s *Server) self() User {
 }
 
 func gitHubPull(number int64, p Pull) object {
-	return object{"number": number, "state": "open", "merge_commit_sha": p.Merge, "head": object{"sha": p.Head, "label": p.Branch}, "base": object{"ref": p.Target}}
+	return object{
+		"number": number, "state": "open", "draft": p.Draft, "updated_at": p.Updated, "merge_commit_sha": p.Merge,
+		"head": object{"sha": p.Head, "label": p.Branch, "repo": object{"id": p.from()}},
+		"base": object{"ref": p.Target, "repo": object{"id": home}},
+	}
 }
 
 func (s *Server) gitHubPulls(w http.ResponseWriter, r *http.Request) {
+	numbers, next := page(s, r, s.list(r.URL.Query().Get("base")))
+	s.link(w, r, next)
 	all := []object{}
-	for number, p := range s.pulls {
-		if head := r.URL.Query().Get("head"); head == "" || head == p.Branch {
-			all = append(all, gitHubPull(number, p))
+	for _, number := range numbers {
+		if head := r.URL.Query().Get("head"); head == "" || head == s.pulls[number].Branch {
+			all = append(all, gitHubPull(number, s.pulls[number]))
 		}
 	}
 	answer(w, http.StatusOK, all)

@@ -3,6 +3,7 @@
 package fakeforge
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -21,6 +22,19 @@ func (s *Server) gitLab(mux *http.ServeMux) {
 			return
 		}
 		refuse(w, http.StatusNotFound, "404 Not found")
+	})
+	project.HandleFunc("GET /merge_requests", func(w http.ResponseWriter, r *http.Request) {
+		numbers, next := page(s, r, s.list(r.URL.Query().Get("target_branch")))
+		s.nextPage(w, next)
+		all := []object{}
+		for _, number := range numbers {
+			p := s.pulls[number]
+			all = append(all, object{
+				"iid": number, "state": "opened", "sha": p.Head, "draft": p.Draft, "updated_at": p.Updated,
+				"source_project_id": p.from(), "target_project_id": home, "target_branch": p.Target,
+			})
+		}
+		answer(w, http.StatusOK, all)
 	})
 	project.HandleFunc("GET /repository/branches/{name...}", func(w http.ResponseWriter, r *http.Request) {
 		if commit, ok := s.branches[r.PathValue("name")]; ok {
@@ -43,14 +57,19 @@ func (s *Server) gitLab(mux *http.ServeMux) {
 	})
 }
 
+// nextPage sets the header with which GitLab names the next page.
+func (s *Server) nextPage(w http.ResponseWriter, next int) {
+	w.Header().Set("X-Next-Page", "")
+	if next > 0 {
+		w.Header().Set("X-Next-Page", strconv.Itoa(next))
+	}
+}
+
 func (s *Server) gitLabNotes(mux *http.ServeMux) {
 	const notes = "/merge_requests/{n}/notes"
 	mux.HandleFunc("GET "+notes, func(w http.ResponseWriter, r *http.Request) {
 		some, next := page(s, r, s.comments[numberOf(r, "n")])
-		w.Header().Set("X-Next-Page", "")
-		if next > 0 {
-			w.Header().Set("X-Next-Page", strconv.Itoa(next))
-		}
+		s.nextPage(w, next)
 		all := []object{{"id": 1, "system": true, "body": "added 1 commit", "author": object{"id": Bot.ID, "username": Bot.Login}}}
 		for _, c := range some {
 			all = append(all, gitLabNote(c))
@@ -80,7 +99,7 @@ func gitLabNote(c Comment) object {
 }
 
 // gitLabStatuses plays the state machine of GitLab too: it refuses a status that is as
-// it was.
+// it was, and any after pending that is pending.
 func (s *Server) gitLabStatuses(mux *http.ServeMux) {
 	mux.HandleFunc("GET /repository/commits/{sha}/statuses", func(w http.ResponseWriter, r *http.Request) {
 		all := []object{}
@@ -100,8 +119,9 @@ func (s *Server) gitLabStatuses(mux *http.ServeMux) {
 			return
 		}
 		for _, has := range latest(s.statuses[r.PathValue("sha")]) {
-			if has.Context == in.Name && has.State == in.State && has.Description == in.Description {
-				refuse(w, http.StatusBadRequest, "Cannot transition status via :success from :success")
+			pending := has.State == "pending" && in.State == "pending"
+			if has.Context == in.Name && has.State == in.State && (has.Description == in.Description || pending) {
+				refuse(w, http.StatusBadRequest, fmt.Sprintf("Cannot transition status via :%s from :%s", in.State, in.State))
 				return
 			}
 		}

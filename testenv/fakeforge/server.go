@@ -3,6 +3,7 @@
 package fakeforge
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 )
 
 // Repo is the repository that a server has.
@@ -29,6 +31,34 @@ type Pull struct {
 	Head, Merge string
 	Target      string
 	Branch      string // OWNER:BRANCH that it comes from
+	Fork, Draft bool
+	Closed      bool // it is in no list of open ones
+	Updated     time.Time
+}
+
+// home is the ID of the repository, and other that of every fork.
+const home, other = 11, 12
+
+// from is the ID of the repository that it comes from.
+func (p Pull) from() int {
+	if p.Fork {
+		return other
+	}
+	return home
+}
+
+// list returns the numbers of the open pull requests, the one first that was updated last.
+// Against "" are those against every branch.
+func (s *Server) list(against string) (numbers []int64) {
+	for number, p := range s.pulls {
+		if !p.Closed && (against == "" || p.Target == against) {
+			numbers = append(numbers, number)
+		}
+	}
+	slices.SortFunc(numbers, func(a, b int64) int {
+		return cmp.Or(s.pulls[b].Updated.Compare(s.pulls[a].Updated), cmp.Compare(b, a))
+	})
+	return numbers
 }
 
 // Comment is a comment on one.

@@ -14,7 +14,7 @@ const KindFleet = "Fleet"
 // Finalizer is on every Fleet that the controller has begun with. It makes the deletion of
 // a Fleet wait until the requests in flight to its members have ended; nothing on any
 // member is deleted.
-const Finalizer = "finalizers.fairlead.dev"
+const Finalizer = "finalizers.fairlead.dev/fleet"
 
 // Fleet follows a branch of a git repository, and reconciles every cluster of the fleet in
 // it. Deleting a Fleet deletes nothing on any cluster.

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/fluxcd/pkg/runtime/logger"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fairlead/fairlead/controller"
+	"github.com/fairlead/fairlead/dispatch/push"
+)
+
+type controllerFlags struct {
+	controller.Options
+	log        logger.Options
+	kubeconfig string
+}
+
+func newController() *cobra.Command {
+	var f controllerFlags
+	cmd := &cobra.Command{
+		Use:   "controller",
+		Short: "Reconcile the Fleet resources of a cluster",
+		Long: `Reconciles every Fleet resource of the cluster in which it runs: each follows a
+branch, and has the clusters of its fleet reconciled. Flags, probes, metrics, events
+and conditions are those of Flux's controllers. fairlead install sets it up.`,
+		Example: `  fairlead controller --kubeconfig ~/.kube/config --storage-path /tmp/fairlead --log-encoding console`,
+		Args:    mustNotHaveArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context()) },
+	}
+	f.bind(cmd.Flags())
+	return cmd
+}
+
+func (f *controllerFlags) bind(flags *pflag.FlagSet) {
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster that has the Fleets (default: the Pod's own, or the one that kubectl uses)")
+	flags.StringVar(&f.StoragePath, "storage-path", "/data", "directory of the repositories' mirrors and the checkpoints; it is a cache")
+	flags.StringVar(&f.MetricsAddr, "metrics-addr", ":8080", "the address of metrics and pprof")
+	flags.StringVar(&f.HealthAddr, "health-addr", ":9440", "the address of the probes")
+	flags.StringVar(&f.EventsAddr, "events-addr", os.Getenv("EVENTS_ADDR"), "the address to post events to, such as that of Flux's notification-controller")
+	flags.StringVar(&f.WebhookAddr, "webhook-addr", ":9292", "the address of the receiver of webhooks")
+	flags.IntVar(&f.Concurrent, "concurrent", 4, "how many Fleets are reconciled, and how many histories folded, at a time")
+	flags.StringVar(&f.DefaultServiceAccount, "default-service-account", "", "the service account that is impersonated on the clusters of a Fleet that names none")
+	flags.BoolVar(&f.Allow.Exec, "insecure-kubeconfig-exec", false, "allow kubeconfigs from Secrets to run programs")
+	flags.BoolVar(&f.Allow.TLS, "insecure-kubeconfig-tls", false, "allow kubeconfigs from Secrets not to verify certificates, and plain HTTP")
+	flags.BoolVar(&f.Allow.Proxy, "insecure-kubeconfig-proxy", false, "allow kubeconfigs from Secrets to name a proxy")
+	flags.BoolVar(&f.Allow.Internal, "allow-internal-members", false, "allow clusters at loopback and link-local addresses, and at the address of this cluster's own API server")
+	f.Watch.BindFlags(flags)
+	f.Client.BindFlags(flags)
+	f.LeaderElection.BindFlags(flags)
+	f.RateLimiter.BindFlags(flags)
+	f.Jitter.BindFlags(flags)
+	f.ACL.BindFlags(flags)
+	f.log.BindFlags(flags)
+}
+
+func (f *controllerFlags) run(ctx context.Context) error {
+	f.Log = logger.NewLogger(f.log)
+	logger.SetLogger(f.Log)
+	f.Namespace = os.Getenv("RUNTIME_NAMESPACE")
+	if f.Namespace == "" {
+		f.Namespace = "fairlead-system"
+	}
+	hub, err := push.OwnCluster(f.kubeconfig)
+	if err != nil {
+		return fmt.Errorf("the cluster that has the Fleets: %w", err)
+	}
+
+	return controller.Run(ctx, hub, f.Options)
+}

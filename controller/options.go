@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/fluxcd/pkg/runtime/acl"
+	fluxclient "github.com/fluxcd/pkg/runtime/client"
+	fluxcontroller "github.com/fluxcd/pkg/runtime/controller"
+	"github.com/fluxcd/pkg/runtime/jitter"
+	"github.com/fluxcd/pkg/runtime/leaderelection"
+	"github.com/go-logr/logr"
+
+	"github.com/fairlead/fairlead/dispatch/push"
+)
+
+// Name is the controller's: of its events, its field manager and its Lease.
+const Name = "fairlead-controller"
+
+// Options of the controller. Their flags and defaults are those of Flux's controllers.
+type Options struct {
+	// Namespace is where the controller runs, and has its Lease.
+	Namespace string
+	// StoragePath is the directory of the mirrors and checkpoints. It is a cache.
+	StoragePath string
+	// The addresses that are listened on; "" or "0" is none.
+	MetricsAddr, HealthAddr, WebhookAddr string
+	// EventsAddr is where events are posted in Flux's form; "" is nowhere.
+	EventsAddr string
+	// Concurrent is how many Fleets are reconciled, and how many histories folded, at a
+	// time.
+	Concurrent int
+
+	Watch          fluxcontroller.WatchOptions
+	Client         fluxclient.Options
+	LeaderElection leaderelection.Options
+	RateLimiter    fluxcontroller.RateLimiterOptions
+	Jitter         jitter.IntervalOptions
+	ACL            acl.Options
+
+	// DefaultServiceAccount is impersonated on the members of a Fleet that names none.
+	DefaultServiceAccount string
+	// Allow is what a kubeconfig from a Secret may do.
+	Allow push.Allow
+	Log   logr.Logger
+
+	// steady is how long all is quiet before what happened is announced; for tests.
+	steady time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	o.Concurrent = max(o.Concurrent, 1)
+	o.steady = cmp.Or(o.steady, time.Second)
+	return o
+}
