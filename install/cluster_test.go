@@ -14,9 +14,15 @@ import (
 	"testing"
 	"time"
 
+	fluxclient "github.com/fluxcd/pkg/runtime/client"
+	fluxcontroller "github.com/fluxcd/pkg/runtime/controller"
+	"github.com/fluxcd/pkg/runtime/leaderelection"
+	"github.com/go-logr/logr/funcr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	fleetv1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
+	"github.com/fairlead/fairlead/controller"
 	"github.com/fairlead/fairlead/install"
 	"github.com/fairlead/fairlead/testenv/kubetest"
 )
@@ -44,6 +50,7 @@ func TestInstall(t *testing.T) {
 	t.Run("kubectl knows the kind", func(t *testing.T) { knowKind(t, k) })
 	t.Run("samples", func(t *testing.T) { samples(t, k) })
 	t.Run("create a Fleet", func(t *testing.T) { createFleet(t, server, k) })
+	t.Run("the controller runs with its roles", func(t *testing.T) { controllerRuns(t, server, k) })
 	t.Run("reconcile a Fleet", func(t *testing.T) { reconcileFleet(t, server, k) })
 	t.Run("uninstall", func(t *testing.T) { uninstall(t, server, k) })
 }
@@ -232,7 +239,7 @@ func knowKind(t *testing.T, k *kubetest.Kubectl) {
 func readyStatus(token, status, reason, message string) string {
 	return fmt.Sprintf(`{"status":{"observedGeneration":1,"lastHandledReconcileAt":%q,"lastAppliedRevision":"main@sha1:0123",`+
 		`"clusters":{"total":12,"current":10,"inProgress":0,"held":2,"pending":0,"failed":0,"unknown":0,"summary":"10/12"},"works":{"total":9,"held":6,"deferred":0,"blocked":0},`+
-		`"conditions":[{"type":"Ready","status":%q,"reason":%q,"message":%q,"lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, token, status, reason, message)
+		`"conditions":[{"type":"Ready","observedGeneration":1,"status":%q,"reason":%q,"message":%q,"lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, token, status, reason, message)
 }
 
 // samples are accepted as they are.
@@ -265,6 +272,7 @@ func createFleet(t *testing.T, server *kubetest.Server, k *kubetest.Kubectl) {
 	}
 
 	k.Run(t, "patch fleet shop --subresource=status --type=merge -p "+readyStatus("", "False", "AuthenticationFailed", "401"))
+	k.Run(t, `patch fleet shop --subresource=status --type=merge -p {"status":{"observedGeneration":-1}}`)
 	_, err = (&steps{}).connect(t, server).CreateFleet(t.Context(), fleet)
 	if err == nil || err.Error() != "Fleet/default/shop: AuthenticationFailed: 401" {
 		t.Error(err)
@@ -276,6 +284,59 @@ func createFleet(t *testing.T, server *kubetest.Server, k *kubetest.Kubectl) {
 	beside, err := install.NewFleet(install.FleetOptions{Name: "beside", SourceRef: "GitRepository/acme.flux-system"})
 	if ref, _, _ := unstructured.NestedStringMap(beside.Object, "spec", "sourceRef"); err != nil || ref["name"] != "acme" || ref["namespace"] != "flux-system" {
 		t.Errorf("%v, %v", ref, err)
+	}
+}
+
+// controllerRuns starts the real controller as the account that was installed for it, with
+// leader election: it takes up a Fleet, whose repository does not answer, and nothing that
+// it does is forbidden.
+func controllerRuns(t *testing.T, server *kubetest.Server, k *kubetest.Kubectl) {
+	config := server.Config()
+	config.TLSClientConfig.CertData, config.TLSClientConfig.KeyData = nil, nil
+	config.BearerToken = strings.TrimSpace(k.Run(t, "create token fairlead-controller -n fairlead-system"))
+
+	var mu sync.Mutex
+	var lines strings.Builder
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- controller.Run(ctx, config, controller.Options{
+			Namespace: install.Namespace, StoragePath: t.TempDir(), MetricsAddr: "0", HealthAddr: "0", WebhookAddr: "0",
+			Watch: fluxcontroller.WatchOptions{AllNamespaces: true}, Client: fluxclient.Options{QPS: 50, Burst: 300},
+			LeaderElection: leaderelection.Options{Enable: true, ReleaseOnCancel: true, LeaseDuration: 35 * time.Second, RenewDeadline: 30 * time.Second, RetryPeriod: 5 * time.Second},
+			Log: funcr.New(func(_, text string) {
+				mu.Lock()
+				defer mu.Unlock()
+				lines.WriteString(text + "\n")
+			}, funcr.Options{}),
+		})
+	}()
+	k.Run(t, "create secret generic git -n default --from-literal=username=a --from-literal=password=b")
+	if out, err := k.Try("apiVersion: fairlead.dev/v1alpha1\nkind: Fleet\nmetadata: {name: real, namespace: default}\nspec: {git: {url: \"https://127.0.0.1:1/fleet\", secretRef: {name: git}}}\n", "create", "-f", "-"); err != nil {
+		t.Fatal(out)
+	}
+	k.Run(t, "wait fleet/real -n default --for=condition=ready=false --timeout=60s")
+	if out := k.Run(t, "get fleet real -n default -o jsonpath={.metadata.finalizers}"); out != `["`+fleetv1alpha1.Finalizer+`"]` {
+		t.Errorf("the finalizers are %s", out)
+	}
+	k.Run(t, "wait lease/fairlead-controller-leader-election -n fairlead-system --for=jsonpath={.spec.holderIdentity} --timeout=60s")
+	if out, err := k.Try("", "delete", "fleet", "real", "-n", "default", "--timeout=30s"); err != nil {
+		t.Error(out)
+	}
+
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	for line := range strings.Lines(lines.String()) {
+		if strings.Contains(strings.ToLower(line), "forbidden") {
+			t.Error(line)
+		}
+	}
+	if out := k.Run(t, "get events -n default --field-selector involvedObject.kind=Fleet,involvedObject.name=real"); !strings.Contains(out, "real") {
+		t.Errorf("no event: %s\n%s", out, lines.String())
 	}
 }
 

@@ -167,7 +167,8 @@ func (c *Cluster) ready(ctx context.Context, key types.NamespacedName, token str
 		switch {
 		case token != "" && fleet.Status.LastHandledReconcileAt != token:
 			return "the controller has not handled the request yet", nil
-		case fleet.Status.ObservedGeneration != fleet.Generation || condition == nil:
+		case condition == nil || max(condition.ObservedGeneration, fleet.Status.ObservedGeneration) < fleet.Generation:
+			// That of the status is left behind while a failure is retried.
 			return "the controller has not reconciled the Fleet yet", nil
 		case condition.Status == metav1.ConditionTrue:
 			message = condition.Message
