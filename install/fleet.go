@@ -167,14 +167,15 @@ func (c *Cluster) ready(ctx context.Context, key types.NamespacedName, token str
 		switch {
 		case token != "" && fleet.Status.LastHandledReconcileAt != token:
 			return "the controller has not handled the request yet", nil
-		case condition == nil || max(condition.ObservedGeneration, fleet.Status.ObservedGeneration) < fleet.Generation:
-			// That of the status is left behind while a failure is retried.
+		case condition == nil:
 			return "the controller has not reconciled the Fleet yet", nil
-		case condition.Status == metav1.ConditionTrue:
+		case condition.Status == metav1.ConditionFalse && (token != "" || meta.IsStatusConditionTrue(fleet.Status.Conditions, fluxmeta.StalledCondition)):
+			return "", finalError{fmt.Errorf("%s: %s", condition.Reason, condition.Message)}
+		case condition.Status == metav1.ConditionFalse:
+			return condition.Reason + ": " + condition.Message, nil // it is tried again
+		case condition.Status == metav1.ConditionTrue && fleet.Status.ObservedGeneration == fleet.Generation:
 			message = condition.Message
 			return "", nil
-		case condition.Status == metav1.ConditionFalse:
-			return "", finalError{fmt.Errorf("%s: %s", condition.Reason, condition.Message)}
 		}
 		return condition.Message, nil
 	})

@@ -48,6 +48,16 @@ func TestARoundHasAResult(t *testing.T) {
 			t.Errorf("act %+v", a)
 		}
 	}
+	for b := range r.State.Bindings.Values() {
+		for _, work := range b.Works {
+			if got := l.Acknowledged(work.Cluster)[b.ID]; got != work.Released.Digest {
+				t.Errorf("%s has acknowledged %s of %s, released is %s", work.Cluster, got, b.ID, work.Released.Digest)
+			}
+		}
+	}
+	if r.State.Commit != first || r.State.Bindings.Len() == 0 || l.Acknowledged("nowhere") != nil {
+		t.Errorf("the state is that of %s, with %d bindings", r.State.Commit, r.State.Bindings.Len())
+	}
 	if r = round(); len(r.Acts) != 0 {
 		t.Errorf("acts are told twice: %v", r.Acts)
 	}

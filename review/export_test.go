@@ -16,6 +16,9 @@ func (r *Reviewer) Work(ctx context.Context) time.Duration { return r.work(ctx) 
 // SetMost bounds the list of pull requests.
 func (r *Reviewer) SetMost(n int) { r.most = n }
 
+// SetMostBytes bounds what one fetch brings.
+func (r *Reviewer) SetMostBytes(n int64) { r.mostBytes = n }
+
 // SetMake has plans made by a function, until undo is called.
 func SetMake(f func(*history.States, plan.Request) (*plan.Plan, error)) (undo func()) {
 	was := makePlan

@@ -19,6 +19,8 @@ import (
 const (
 	// mostPulls is how many open pull requests are planned, those that were updated last.
 	mostPulls = 200
+	// mostFetched is how many bytes one fetch may bring: a change of a fleet, not a fleet.
+	mostFetched = 256 << 20
 	// mostKept is how many bytes of pull requests are kept before it is begun anew.
 	mostKept = 1 << 30
 )
@@ -146,7 +148,7 @@ func (r *Reviewer) fetch(ctx context.Context, l *look, todo []forge.OpenPull) (s
 		return nil, nil, nil
 	}
 	if r.pulls == nil {
-		if r.pulls, err = r.opt.Loop.Repo().Beside(r.opt.Dir); err != nil {
+		if r.pulls, err = r.opt.Loop.Repo().Beside(r.opt.Dir, r.mostBytes); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -175,7 +177,7 @@ func (r *Reviewer) fetchRefs(ctx context.Context, refs []string) (large map[stri
 		_, err := r.pulls.FetchRefs(ctx, ref)
 		switch {
 		case errors.Is(err, source.ErrTooLarge):
-			large[ref] = err
+			large[ref] = fmt.Errorf("it brings more than %d bytes", r.mostBytes)
 		case err != nil:
 			return nil, err
 		}

@@ -4,7 +4,9 @@ package review_test
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
+	"math/rand/v2"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -44,10 +46,10 @@ func TestLifeOfAPullRequest(t *testing.T) {
 				t.Errorf("the comment of somebody else is %q, of %d", got, len(f.Comments(7)))
 			}
 
-			w.writes()
+			f.Requests()
 			w.look()
-			if n := w.writes(); n > 0 {
-				t.Errorf("nothing has changed, and there were %d writes", n)
+			if n := len(f.Requests()); n != 1 {
+				t.Errorf("nothing has changed, and beside the list there were %d requests", n-1)
 			}
 
 			first := f.Pull(7).Head
@@ -62,10 +64,10 @@ func TestLifeOfAPullRequest(t *testing.T) {
 
 			f.SetPull(7, fakeforge.Pull{Head: f.Pull(7).Head, Target: "main", Closed: true})
 			w.release("4.0")
-			w.writes()
+			f.Requests()
 			w.look()
-			if n := w.writes(); n > 0 {
-				t.Errorf("it is closed, and there were %d writes", n)
+			if n := len(f.Requests()); n != 1 {
+				t.Errorf("it is closed, and beside the list there were %d requests", n-1)
 			}
 			w.silent()
 		})
@@ -188,6 +190,43 @@ func TestCannotBePlanned(t *testing.T) {
 	f.SetPull(9, fakeforge.Pull{Head: head, Target: "main"})
 	w.look()
 	w.status(9, "failure: cannot be planned: ")
+}
+
+// A pull request that is too large to be fetched holds up no other.
+func TestTooLarge(t *testing.T) {
+	f := fakeforge.Gitea(token)
+	w := newWorld(t, f, nil)
+	w.reviewer.SetMostBytes(4_000)
+	noise := make([]byte, 8_000)
+	rand.NewChaCha8([32]byte{}).Read(noise)
+	w.repo.Git("checkout", "-q", "--detach", "main")
+	head := w.repo.Commit("large", map[string]string{"large.bin": hex.EncodeToString(noise)})
+	w.repo.Git("update-ref", "refs/pull/8/head", head)
+	w.repo.Checkout("main")
+	f.SetPull(8, fakeforge.Pull{Head: head, Target: "main"})
+	w.open(7, fakeforge.Pull{}, "web", "2.0")
+	w.look()
+	w.has(7, "### Fleet plan: 2 now")
+	w.status(8, "failure: cannot be planned: it brings more than 4000 bytes")
+	w.silent()
+}
+
+// After a release a plan waits a while for what clusters are about to acknowledge.
+func TestSettle(t *testing.T) {
+	f := fakeforge.GitHub(token)
+	w := newWorld(t, f, nil)
+	w.open(7, fakeforge.Pull{}, "web", "2.0")
+	s := w.state()
+	observe := func(pending int) time.Duration {
+		members := []reconcile.MemberStatus{{Cluster: "eu-1", Contacted: true, Pending: pending}}
+		w.reviewer.Observe(&reconcile.Result{State: s, Head: s.Commit, Accepted: s.Accepted, Members: members}, review.Rollout{})
+		return w.reviewer.Work(t.Context())
+	}
+	if wait := observe(1); wait > 10*time.Second || len(f.Comments(7)) > 0 {
+		t.Errorf("it waits %s, with %d comments", wait, len(f.Comments(7)))
+	}
+	observe(0)
+	w.has(7, "### Fleet plan: 2 now")
 }
 
 // A plan that outlives its deadline gives its turn back; until it has ended no other one is

@@ -70,16 +70,17 @@ type Reviewer struct {
 	asked    bool // somebody wants a look now
 
 	// The rest belongs to the goroutine of Run.
-	known   map[int64]key // what was shown of each open pull request
-	next    time.Time     // when the interval is over
-	base    string        // of the last look
-	replan  time.Time     // until then only what was pushed to is planned
-	owed    bool          // something else is to be planned then
-	pulls   *source.Repo
-	unended <-chan struct{} // a plan that has outlived its deadline
-	shown   shown
-	told    map[string]string // the last note of each kind
-	most    int
+	known     map[int64]key // what was shown of each open pull request
+	next      time.Time     // when the interval is over
+	base      string        // of the last look
+	replan    time.Time     // until then only what was pushed to is planned
+	owed      bool          // something else is to be planned then
+	pulls     *source.Repo
+	unended   <-chan struct{} // a plan that has outlived its deadline
+	shown     shown
+	told      map[string]string // the last note of each kind
+	most      int
+	mostBytes int64
 }
 
 // sight is a Result, and since when its state is the last one.
@@ -98,7 +99,7 @@ func New(opt Options) *Reviewer {
 	if opt.Deadline == 0 {
 		opt.Deadline = 2 * time.Minute
 	}
-	return &Reviewer{opt: opt, settings: opt.Settings, kick: make(chan struct{}, 1), known: map[int64]key{}, told: map[string]string{}, most: mostPulls}
+	return &Reviewer{opt: opt, settings: opt.Settings, kick: make(chan struct{}, 1), known: map[int64]key{}, told: map[string]string{}, most: mostPulls, mostBytes: mostFetched}
 }
 
 // Observe takes in a Result, and how far its head is. It does not wait for anything.

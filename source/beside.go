@@ -13,14 +13,10 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// maxBeside limits what FetchRefs makes us store in one fetch: a change of a fleet, not a
-// fleet.
-var maxBeside int64 = 256 << 20
-
 // Beside makes an empty repository at dir that reads the objects of a mirror as its own.
 // What it fetches itself is kept at dir alone: for the mirror those objects do not exist.
-// What was at dir is removed.
-func (r *Repo) Beside(dir string) (*Repo, error) {
+// What was at dir is removed. One fetch may bring at most so many bytes.
+func (r *Repo) Beside(dir string, most int64) (*Repo, error) {
 	if r.remote.Load() == nil {
 		return nil, fmt.Errorf("repository %s: it is no mirror of a remote", r.path)
 	}
@@ -51,7 +47,7 @@ func (r *Repo) Beside(dir string) (*Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	beside.of = r
+	beside.of, beside.most = r, most
 	return beside, nil
 }
 

@@ -26,7 +26,7 @@ func TestBeside(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "pulls")
-	beside, err := mirror.Beside(dir)
+	beside, err := mirror.Beside(dir, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,9 @@ func TestBeside(t *testing.T) {
 			t.Errorf("%s is fetched", name)
 		}
 	}
-	defer source.SetMaxBeside(10)()
+	if beside, err = mirror.Beside(dir, 10); err != nil {
+		t.Fatal(err)
+	}
 	g.Commit("larger", map[string]string{"c": "3"})
 	g.Git("push", "-q", bare, "HEAD:"+pull)
 	if _, err := beside.FetchRefs(ctx, pull); !errors.Is(err, source.ErrTooLarge) || !strings.Contains(err.Error(), "at most 10 bytes") {
@@ -86,7 +88,7 @@ func TestBeside(t *testing.T) {
 	if _, err := beside.FetchRefs(ctx, pull); !errors.Is(err, source.ErrAuthentication) || strings.Contains(err.Error(), "another") {
 		t.Errorf("with other credentials: %v", err)
 	}
-	if again, err := mirror.Beside(dir); err != nil || again.Has(change) {
+	if again, err := mirror.Beside(dir, 1<<20); err != nil || again.Has(change) {
 		t.Errorf("what was there is there again: %v", err)
 	}
 }

@@ -10,10 +10,3 @@ func SetMaxSilence(d time.Duration) (undo func()) {
 	maxSilence = d
 	return func() { maxSilence = was }
 }
-
-// SetMaxBeside lowers how much is fetched beside a mirror, and returns what undoes it.
-func SetMaxBeside(n int64) (undo func()) {
-	was := maxBeside
-	maxBeside = n
-	return func() { maxBeside = was }
-}

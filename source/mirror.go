@@ -3,6 +3,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -440,10 +441,7 @@ func (r *Repo) download(ctx context.Context, s session, advertised *packp.AdvRef
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
-	most := int64(maxPack)
-	if r.of != nil {
-		most = maxBeside
-	}
+	most := cmp.Or(r.most, maxPack)
 	err = packfile.WritePackfileToObjectStorage(r.stores[0], &packReader{ctx: ctx, from: pack, left: most, most: most})
 	if err != nil {
 		r.removeTempPacks()

@@ -39,6 +39,7 @@ type Repo struct {
 	common string                 // has objects and refs; gitDir, except for a linked work tree
 	remote atomic.Pointer[remote] // nil for a repository that was opened in place
 	of     *Repo                  // the mirror that it is beside; nil for any other
+	most   int64                  // how many bytes one fetch may bring; 0 is maxPack
 
 	mu      sync.Mutex // go-git's storages are not safe for concurrent use
 	stores  []*filesystem.ObjectStorage

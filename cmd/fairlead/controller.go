@@ -3,7 +3,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 
@@ -31,7 +30,7 @@ branch, and has the clusters of its fleet reconciled. Flags, probes, metrics, ev
 and conditions are those of Flux's controllers. fairlead install sets it up.`,
 		Example: `  fairlead controller --kubeconfig ~/.kube/config --storage-path /tmp/fairlead --log-encoding console`,
 		Args:    mustNotHaveArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context()) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	f.bind(cmd.Flags())
 	return cmd
@@ -59,8 +58,15 @@ func (f *controllerFlags) bind(flags *pflag.FlagSet) {
 	f.log.BindFlags(flags)
 }
 
-func (f *controllerFlags) run(ctx context.Context) error {
-	f.Log = logger.NewLogger(f.log)
+func (f *controllerFlags) run(cmd *cobra.Command) error {
+	level, known := logLevels[f.log.LogLevel]
+	if !known {
+		return usagef("--log-level %q must be one of trace, debug, info, error", f.log.LogLevel)
+	}
+	if err := checkOneOf("--log-encoding", f.log.LogEncoding, "json", "console"); err != nil {
+		return err
+	}
+	f.Log = newLogger(cmd.ErrOrStderr(), f.log.LogEncoding, level)
 	logger.SetLogger(f.Log)
 	f.Namespace = os.Getenv("RUNTIME_NAMESPACE")
 	if f.Namespace == "" {
@@ -71,5 +77,5 @@ func (f *controllerFlags) run(ctx context.Context) error {
 		return fmt.Errorf("the cluster that has the Fleets: %w", err)
 	}
 
-	return controller.Run(ctx, hub, f.Options)
+	return controller.Run(cmd.Context(), hub, f.Options)
 }

@@ -49,7 +49,7 @@ type lines struct {
 func newLines(w io.Writer, encoding string, verbose bool) *lines {
 	l := &lines{w: w, verbose: verbose, ended: make(chan struct{})}
 	if encoding != "text" {
-		log := newLogger(w, encoding)
+		log := newLogger(w, encoding, logLevels["info"])
 		l.log = &log
 	}
 	l.more.L = &l.mu

@@ -11,7 +11,7 @@ import (
 )
 
 // newLogger logs as Flux's controllers do, as json or for the console.
-func newLogger(w io.Writer, encoding string) logr.Logger {
+func newLogger(w io.Writer, encoding string, level zapcore.Level) logr.Logger {
 	style := func(c *zapcore.EncoderConfig) {
 		c.EncodeTime = zapcore.ISO8601TimeEncoder
 		c.EncodeLevel = zapcore.LowercaseLevelEncoder
@@ -23,5 +23,8 @@ func newLogger(w io.Writer, encoding string) logr.Logger {
 	if encoding == "console" {
 		encoder = zap.ConsoleEncoder(style)
 	}
-	return zap.New(zap.WriteTo(w), encoder, zap.Level(zapcore.InfoLevel), zap.StacktraceLevel(zapcore.PanicLevel))
+	return zap.New(zap.WriteTo(w), encoder, zap.Level(level), zap.StacktraceLevel(zapcore.PanicLevel))
 }
+
+// logLevels are those of Flux's controllers.
+var logLevels = map[string]zapcore.Level{"trace": zapcore.DebugLevel - 1, "debug": zapcore.DebugLevel, "info": zapcore.InfoLevel, "error": zapcore.ErrorLevel}
