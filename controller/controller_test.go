@@ -7,6 +7,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -157,6 +158,15 @@ func TestRequestAndSuspend(t *testing.T) {
 	if h.git.looks() == looks {
 		t.Error("nothing was looked at after the suspension")
 	}
+
+	// Another interval does not wait for the end of the hour.
+	edit(h, f, func(f *v1alpha1.Fleet) { f.Spec.Interval.Duration = 200 * time.Millisecond })
+	h.eventually("it looks every 200ms", func() string {
+		if n := h.git.looks(); n < looks+20 {
+			return fmt.Sprint(n - looks)
+		}
+		return ""
+	})
 }
 
 // A controller that is stopped and started again, with or without its state, does nothing

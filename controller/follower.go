@@ -193,7 +193,8 @@ func (f *follower) set(s settings) {
 	if r := f.reviewer.Load(); r != nil {
 		r.Set(s.reviews)
 	}
-	if !reflect.DeepEqual(was.auth, s.auth) || !reflect.DeepEqual(was.verify, s.verify) || was.artifact != s.artifact {
+	if !reflect.DeepEqual(was.auth, s.auth) || !reflect.DeepEqual(was.verify, s.verify) || was.artifact != s.artifact ||
+		was.interval != s.interval || was.retry != s.retry { // the pause is another one
 		f.lookNow()
 	}
 }
