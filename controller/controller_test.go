@@ -175,7 +175,7 @@ func TestRestart(t *testing.T) {
 	h := newHub(t)
 	stop := h.run()
 	h.create(h.fleet("acme"))
-	h.waitFor("acme", "Ready=True")
+	h.waitFor("acme", "3/3 applied ") // conditions are written before the rest of a status
 	was := h.status("acme")
 	stop()
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 )
 
 // Repo creates an empty repository of a user.
@@ -62,11 +63,16 @@ func (s *Server) Say(by User, repo string, number int64, body string) error {
 }
 
 // Status is a commit status as the API has it.
-type Status struct{ Context, Status, Description string }
+type Status struct {
+	ID                           int64
+	Context, Status, Description string
+}
 
 // Statuses are all that a commit ever had, newest first.
 func (s *Server) Statuses(by User, repo, commit string) (all []Status, err error) {
 	err = s.Do(by, http.MethodGet, fmt.Sprintf("/repos/%s/commits/%s/statuses?sort=recentupdate", repo, commit), nil, &all)
+	// Gitea sorts by the second in which they were set.
+	slices.SortFunc(all, func(a, b Status) int { return int(b.ID - a.ID) })
 	return all, err
 }
 
