@@ -202,3 +202,22 @@ func TestFleetAndSecretsDeleted(t *testing.T) {
 		}
 	}
 }
+
+// T56: whoever writes the repository names no Secret of another namespace, and so cannot
+// have it sent to an address of his choice.
+func TestT56SecretOfAnotherNamespace(t *testing.T) {
+	h := newHub(t)
+	h.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "other"}})
+	h.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "theirs"}, StringData: map[string]string{"token": "theirs-1234"}})
+	h.commit("a cluster of ours, with a Secret of theirs", map[string]string{"clusters/new.yaml": "apiVersion: cluster.karmada.io/v1alpha1\nkind: Cluster\nmetadata: {name: new, labels: {env: production}}\n" +
+		"spec: {syncMode: Push, apiEndpoint: 'https://192.0.2.1:6443', secretRef: {namespace: other, name: theirs}}\n"})
+	h.server.ResetRequests()
+	h.run()
+	h.create(h.fleet("acme"))
+	h.waitFor("acme", "new: spec.secretRef names Secret other/theirs: a cluster's Secret must be in the Fleet's namespace, team (clusters/new.yaml:")
+	for _, r := range h.server.Requests() {
+		if strings.Contains(r.Path, "/namespaces/other/secrets/") {
+			t.Errorf("it was read: %s %s", r.Method, r.Path)
+		}
+	}
+}
