@@ -125,6 +125,20 @@ func TestReasons(t *testing.T) {
 	}
 }
 
+// A Fleet that is there before its Secret begins when that comes, and does not wait until
+// it would be tried again.
+func TestSecretComesLater(t *testing.T) {
+	h := newHub(t)
+	h.run(func(o *controller.Options) {
+		o.RateLimiter.MinRetryDelay, o.RateLimiter.MaxRetryDelay = time.Hour, time.Hour
+	})
+	h.must(h.client.Delete(context.Background(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "git"}}))
+	h.create(h.fleet("acme"))
+	h.waitFor("acme", "Ready=False AuthenticationFailed: Secret team/git: not found")
+	h.secret("git", map[string]string{"username": "ada", "password": password})
+	h.waitFor("acme", "Ready=True")
+}
+
 // kubectl annotate … reconcile.fluxcd.io/requestedAt looks now, and says when that is
 // done; suspend sends nothing, and keeps the conditions.
 func TestRequestAndSuspend(t *testing.T) {

@@ -32,11 +32,12 @@ type followers struct {
 	by    map[types.NamespacedName]*follower
 	queue workqueue.TypedRateLimitingInterface[ctrl.Request] // nil before the controller has started
 	hooks map[string]types.NamespacedName                    // by the end of their path
+	asked map[types.NamespacedName]*secrets                  // of Fleets that are not followed yet
 	ended bool
 }
 
 func newFollowers(opt Options, reader client.Reader) *followers {
-	return &followers{opt: opt, reader: reader, log: opt.Log, told: metrics.New(time.Now), turns: make(chan struct{}, opt.Concurrent), by: map[types.NamespacedName]*follower{}, hooks: map[string]types.NamespacedName{}}
+	return &followers{opt: opt, reader: reader, log: opt.Log, told: metrics.New(time.Now), turns: make(chan struct{}, opt.Concurrent), by: map[types.NamespacedName]*follower{}, hooks: map[string]types.NamespacedName{}, asked: map[types.NamespacedName]*secrets{}}
 }
 
 // upToDate returns the follower of a Fleet if nothing that it was resolved from has
@@ -77,6 +78,7 @@ func (fs *followers) ensure(name types.NamespacedName, s settings, own *secrets,
 		turn:    fs.turn,
 	}
 	fs.by[name] = f
+	delete(fs.asked, name)
 	fs.setHook(name, s.hook)
 	if !fs.ended {
 		f.start()
@@ -84,14 +86,18 @@ func (fs *followers) ensure(name types.NamespacedName, s settings, own *secrets,
 	return f, true
 }
 
-// secretsOf returns the reader of a Fleet's Secrets: the one that its follower has.
+// secretsOf returns the reader of a Fleet's Secrets: the one that its follower has, or
+// will have.
 func (fs *followers) secretsOf(name types.NamespacedName) *secrets {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	if f := fs.by[name]; f != nil {
 		return f.members.secrets
 	}
-	return newSecrets(fs.reader, name.Namespace)
+	if fs.asked[name] == nil {
+		fs.asked[name] = newSecrets(fs.reader, name.Namespace)
+	}
+	return fs.asked[name]
 }
 
 // remove ends the follower of a Fleet. What it keeps on disk stays, as a cache.
@@ -99,6 +105,7 @@ func (fs *followers) remove(name types.NamespacedName) {
 	fs.mu.Lock()
 	f := fs.by[name]
 	delete(fs.by, name)
+	delete(fs.asked, name)
 	fs.setHook(name, webhook.Hook{})
 	fs.mu.Unlock()
 	if f != nil && f.ended != nil {
@@ -201,6 +208,12 @@ func (fs *followers) secretChanged(namespace, secret string) (fleets []ctrl.Requ
 		f.stale = true
 		f.secretChanged(secret)
 		fleets = append(fleets, ctrl.Request{NamespacedName: name})
+	}
+	// What is not there yet may be what a Fleet waits for.
+	for name, own := range fs.asked {
+		if name.Namespace == namespace && own.uses(secret) {
+			fleets = append(fleets, ctrl.Request{NamespacedName: name})
+		}
 	}
 	return fleets
 }
