@@ -5,7 +5,6 @@ package controller_test
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"net"
 	"net/http"
 	"net/http/cgi"
@@ -293,20 +292,7 @@ func (h *hub) events(name string) string {
 // quickstart is the example fleet, for a test to edit.
 func quickstart(t testing.TB) map[string]string {
 	t.Helper()
-	files := map[string]string{}
-	example := examples.Quickstart()
-	err := fs.WalkDir(example, ".", func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		b, err := fs.ReadFile(example, path)
-		files[path] = string(b)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
+	return sourcetest.FilesOf(t, examples.Quickstart())
 }
 
 // gitServer serves a repository over HTTP to whoever has the password.

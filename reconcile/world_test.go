@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"slices"
 	"strings"
@@ -94,20 +93,7 @@ func realMembers(t testing.TB) map[string]*testMember {
 // quickstart is the example fleet, for a test to edit.
 func quickstart(t testing.TB) map[string]string {
 	t.Helper()
-	files := map[string]string{}
-	example := examples.Quickstart()
-	err := fs.WalkDir(example, ".", func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		b, err := fs.ReadFile(example, path)
-		files[path] = string(b)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
+	return sourcetest.FilesOf(t, examples.Quickstart())
 }
 
 // open opens a loop on the world's checkpoint.

@@ -6,6 +6,7 @@ package sourcetest
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,6 +53,24 @@ func Files(archive string) map[string]string {
 	files := map[string]string{}
 	for _, f := range txtar.Parse([]byte(archive)).Files {
 		files[f.Name] = string(f.Data)
+	}
+	return files
+}
+
+// FilesOf reads all files of a file system, for a test to edit.
+func FilesOf(t testing.TB, fsys fs.FS) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := fs.WalkDir(fsys, ".", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		b, err := fs.ReadFile(fsys, path)
+		files[path] = string(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	return files
 }
