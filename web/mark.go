@@ -154,14 +154,22 @@ func (c cell) Replicas() string {
 	return ""
 }
 
+// Waits is how many commits wait, or that it is behind, in words; "" if none.
+func (c cell) Waits() string {
+	switch {
+	case c.waiting <= 0:
+		return ""
+	case c.mark == markBehind:
+		return plural(c.waiting, "commit behind", "commits behind")
+	}
+	return plural(c.waiting, "commit waits", "commits wait")
+}
+
 // Says is a cell in words, for who cannot see it: "held, 3 commits wait, 2 replicas".
 func (c cell) Says() string {
 	words := []string{c.Word()}
-	if c.mark == markHeld && c.waiting > 0 {
-		words = append(words, plural(c.waiting, "commit waits", "commits wait"))
-	}
-	if c.mark == markBehind && c.waiting > 0 {
-		words = append(words, plural(c.waiting, "commit behind", "commits behind"))
+	if text := c.Waits(); text != "" {
+		words = append(words, text)
 	}
 	if c.deferred && c.mark != markDeferred {
 		words = append(words, "a change is deferred")
@@ -174,6 +182,9 @@ func (c cell) Says() string {
 	}
 	return strings.Join(words, ", ")
 }
+
+// Why is the reason for its state; "" if there is nothing to explain.
+func (c cell) Why() string { return c.why }
 
 // Title is Says with the reason.
 func (c cell) Title() string {

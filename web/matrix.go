@@ -34,7 +34,7 @@ func (s *Server) matrixPage(q *request) error {
 	if err := m.columns(); err != nil {
 		return err
 	}
-	if err := m.rows(); err != nil {
+	if err := m.lines(); err != nil {
 		return err
 	}
 	q.answer(200, "matrix", "Fleet", m)
@@ -247,8 +247,8 @@ func (m *matrixBody) waveTally(i int) *tally {
 	return &t
 }
 
-// rows has the rows of the page that is asked for.
-func (m *matrixBody) rows() error {
+// lines has the rows of the page that is asked for.
+func (m *matrixBody) lines() error {
 	lines, first := 0, (m.page-1)*linesPerPage
 	visible := func() bool { return lines >= first && lines < first+linesPerPage }
 	for _, g := range m.groups {

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/look/history"
+	"github.com/fairlead/fairlead/look/report"
 	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/propagate"
 )
@@ -23,11 +25,15 @@ type overview struct {
 	held     map[object.ID]*history.ObjectTimeline // of objects that are held somewhere
 	groups   []*group
 	byName   map[string]*group
+	rows     map[object.ID]*row
 	total    tally
 	clusters []*clusterTally // by name
 	number   map[string]int
 	waves    []wave
 	claims   map[string]int // how many templates each policy has, by its key
+
+	holdsOnce sync.Once
+	holds     []report.Hold
 }
 
 // wave is some clusters that stand together: a wave of the releases, or else a region.
@@ -63,7 +69,7 @@ type row struct {
 
 // newOverview counts a state. log has what waits for the clusters that are held.
 func newOverview(state *propagate.State, head string, log *history.Log, members *Members) *overview {
-	o := &overview{state: state, members: members, byName: map[string]*group{}, number: map[string]int{}, claims: map[string]int{}}
+	o := &overview{state: state, members: members, byName: map[string]*group{}, rows: map[object.ID]*row{}, number: map[string]int{}, claims: map[string]int{}}
 	o.findWaves()
 	o.held = log.Backlogs(head, heldObjects(state))
 	for t := range state.Snapshot.Templates.Values() {
@@ -108,6 +114,7 @@ func (o *overview) put(r *row) *group {
 		o.byName[g.Name], o.groups = g, append(o.groups, g)
 	}
 	g.rows = append(g.rows, r)
+	o.rows[r.id] = r
 	return g
 }
 

@@ -6,7 +6,6 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
-	"net/url"
 	"time"
 
 	"github.com/fairlead/fairlead/look/history"
@@ -18,10 +17,14 @@ import (
 var pageFiles embed.FS
 
 // functions are what templates call beside the methods of their values.
-var functions = template.FuncMap{"short": source.Short, "name": report.NameOf, "count": report.Count}
+var functions = template.FuncMap{
+	"short": source.Short, "name": report.NameOf, "count": report.Count,
+	"more": func(names []string, shown int) int { return len(names) - shown },
+}
 
 // templates are the pages, each with the parts that all have.
-var templates = parse("matrix", "error")
+var templates = parse("matrix", "template", "holds", "policy", "policies",
+	"cluster", "clusters", "timeline", "search", "plan", "error")
 
 func parse(names ...string) map[string]*template.Template {
 	base := template.Must(template.New("").Funcs(functions).ParseFS(pageFiles, "pages/base.html"))
@@ -100,21 +103,13 @@ func (q *request) page(code int, name, title string, body any) *page {
 }
 
 // otherwise is the address of this page at another commit; "" is the head.
-func (q *request) otherwise(commit string) string {
-	query := q.URL.Query()
-	query.Del("at")
-	if commit != "" {
-		query.Set("at", source.Short(commit))
-	}
-	u := url.URL{Path: q.URL.Path, RawPath: q.URL.RawPath, RawQuery: query.Encode()}
-	return u.String()
-}
+func (q *request) otherwise(commit string) string { return q.again("at", source.Short(commit)) }
 
 // commitText returns a commit as pages name it.
 func (s *Server) commitText(l links, c *history.LogCommit) *commitText {
 	return &commitText{
 		Hash: c.Hash, Subject: c.Subject, Author: report.NameOf(c.Author), Age: age(s.options.Now().Sub(c.Authored)),
-		Date: c.Authored.UTC().Format("2006-01-02 15:04"), Address: l.Then(source.Short(c.Hash)), Forge: s.options.Fleet.Forge.Commit(c.Hash),
+		Date: c.Authored.UTC().Format(minute), Address: l.Then(source.Short(c.Hash)), Forge: s.options.Fleet.Forge.Commit(c.Hash),
 	}
 }
 

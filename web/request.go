@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"time"
@@ -97,6 +98,17 @@ func (q *request) commitOf(parameter, text string) (string, error) {
 		return text, nil
 	}
 	return q.line.repo.Resolve(text)
+}
+
+// again is the address of this page with another value of a parameter; "" is none.
+func (q *request) again(parameter, value string) string {
+	query := q.URL.Query()
+	query.Del(parameter)
+	if value != "" {
+		query.Set(parameter, value)
+	}
+	u := url.URL{Path: q.URL.Path, RawPath: q.URL.RawPath, RawQuery: query.Encode()}
+	return u.String()
 }
 
 // isPast reports whether the page is about an earlier commit than the head.

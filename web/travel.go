@@ -4,6 +4,7 @@ package web
 
 import (
 	"context"
+	"time"
 
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/look/history"
@@ -16,8 +17,9 @@ type travel struct {
 	server *Server
 	queue  *queue
 
-	states *history.States                   // used by whoever has the queue's turn
-	folded *recent[string, *propagate.State] // by commit
+	states  *history.States                   // used by whoever has the queue's turn
+	folded  *recent[string, *propagate.State] // by commit
+	fetched *recent[int, time.Time]           // heads of pull requests
 }
 
 // maxStates is how many states of other commits are kept, and maxWorks how many works
@@ -28,7 +30,7 @@ const (
 )
 
 func newTravel(s *Server, waiting int) *travel {
-	return &travel{server: s, queue: newQueue(1, waiting), folded: newRecent[string, *propagate.State](maxStates)}
+	return &travel{server: s, queue: newQueue(1, waiting), folded: newRecent[string, *propagate.State](maxStates), fetched: newRecent[int, time.Time](maxPlans)}
 }
 
 // do works on the history when it is its turn.

@@ -120,7 +120,7 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 
 // fleet is the fleet of the flags, as the page has it.
 func (f *serveFlags) fleet(repo *source.Repo) web.Fleet {
-	fleet := web.Fleet{Name: f.name, Ref: f.ref, Forge: web.NewForge(repo.Remote(), f.forge), FetchEvery: f.interval,
+	fleet := web.Fleet{Name: f.name, Ref: f.ref, Forge: web.NewForge(repo.Remote(), f.forge, f.path), FetchEvery: f.interval,
 		Open: func(context.Context) (*history.States, error) { return f.states(repo) }}
 	if _, err := os.Stat(f.repo); err != nil {
 		fleet.Fetch = repo.Fetch

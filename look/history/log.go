@@ -203,11 +203,66 @@ func (l *Log) Changes(hash string) (all []propagate.Change) {
 	return all
 }
 
+// Alike is what one commit did to an object alike on some clusters.
+type Alike struct {
+	propagate.Change          // its Cluster and Replicas are empty
+	Clusters         []string // by name; nil for the object as a whole
+}
+
+// Alike returns what a commit did, by object, without replicas.
+func (l *Log) Alike(hash string) (all []Alike) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	place, ok := l.place[hash]
+	if !ok {
+		return nil
+	}
+	for _, id := range l.commits[place].objects {
+		o := l.objects[id]
+		for i := o.first(place); i < len(o.changes) && o.changes[i].place == place; i++ {
+			a := Alike{Change: o.changes[i].like}
+			for _, n := range o.changes[i].clusters {
+				a.Clusters = append(a.Clusters, l.clusters[n])
+			}
+			slices.Sort(a.Clusters)
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// On reports whether it happened on a cluster.
+func (a Alike) On(cluster string) bool {
+	_, found := slices.BinarySearch(a.Clusters, cluster)
+	return found
+}
+
+// Quiet reports whether a commit changed nothing of any object.
+func (c *LogCommit) Quiet() bool { return len(c.objects) == 0 }
+
+// Objects returns the objects that any commit has changed and that match, sorted.
+func (l *Log) Objects(matches func(object.ID) bool) (ids []object.ID) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	for id := range l.objects {
+		if matches(id) {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, byKey)
+	return ids
+}
+
+// first is the index of the first change of a commit, or of one after it.
+func (o *logObject) first(place int) int {
+	i, _ := slices.BinarySearchFunc(o.changes, place, func(c logChange, at int) int { return c.place - at })
+	return i
+}
+
 // happened adds what one commit did to an object.
 func (l *Log) happened(all []propagate.Change, o *logObject, place int) []propagate.Change {
 	from := len(all)
-	i, _ := slices.BinarySearchFunc(o.changes, place, func(c logChange, at int) int { return c.place - at })
-	for ; i < len(o.changes) && o.changes[i].place == place; i++ {
+	for i := o.first(place); i < len(o.changes) && o.changes[i].place == place; i++ {
 		g := &o.changes[i]
 		if g.clusters == nil {
 			all = append(all, g.like)
