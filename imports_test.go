@@ -70,11 +70,12 @@ var imports = []struct{ pkg, ours string }{
 	// Doors.
 	{"forge", "fleet propagate source look/report look/plan printable"},
 	{"review", "object propagate source look/history look/plan forge reconcile review printable"},
+	{"web", "api object ordered fleet propagate source eventlog look web printable"},
 	{"controller/webhook", "controller/webhook"},
 	{"examples", "examples"},
 	{"metrics", "dispatch reconcile"},
 	{"controller", "api credentials object fleet propagate source dispatch look forge reconcile review decrypt metrics controller printable"},
-	{"cmd", "api credentials object ordered schedule interpret fleet render propagate source dispatch look change eventlog reconcile metrics decrypt controller install testenv examples forge cmd printable"},
+	{"cmd", "api credentials object ordered schedule interpret fleet render propagate source dispatch look change eventlog reconcile metrics decrypt controller install testenv examples forge web cmd printable"},
 }
 
 // homes are where each big library may be imported: one package owns it, and
