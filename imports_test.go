@@ -71,6 +71,7 @@ var imports = []struct{ pkg, ours string }{
 	{"forge", "fleet propagate source look/report look/plan printable"},
 	{"review", "object propagate source look/history look/plan forge reconcile review printable"},
 	{"controller/webhook", "controller/webhook"},
+	{"web/draw", "printable"},
 	{"examples", "examples"},
 	{"metrics", "dispatch reconcile"},
 	{"controller", "api credentials object fleet propagate source dispatch look forge reconcile review decrypt metrics controller printable"},
@@ -105,7 +106,7 @@ var homes = map[string]string{
 }
 
 // pure packages take values and return values.
-var pure = strings.Fields("object ordered schedule interpret fleet propagate change/yamledit look/report look/plan look/output")
+var pure = strings.Fields("object ordered schedule interpret fleet propagate change/yamledit look/report look/plan look/output web/draw")
 
 // impure are what they must not reach for.
 var impure = []string{
