@@ -72,6 +72,7 @@ var imports = []struct{ pkg, ours string }{
 	{"review", "object propagate source look/history look/plan forge reconcile review printable"},
 	{"controller/webhook", "controller/webhook"},
 	{"web/draw", "printable"},
+	{"web/stream", "printable"},
 	{"examples", "examples"},
 	{"metrics", "dispatch reconcile"},
 	{"controller", "api credentials object fleet propagate source dispatch look forge reconcile review decrypt metrics controller printable"},
