@@ -71,6 +71,7 @@ var imports = []struct{ pkg, ours string }{
 	{"forge", "fleet propagate source look/report look/plan printable"},
 	{"review", "object propagate source look/history look/plan forge reconcile review printable"},
 	{"controller/webhook", "controller/webhook"},
+	{"web/auth", "printable"},
 	{"web/draw", "printable"},
 	{"web/stream", "printable"},
 	{"examples", "examples"},
