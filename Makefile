@@ -17,6 +17,7 @@ forge: ## a real Gitea for the tests, built once
 	hack/forge/build.sh
 
 test: kube forge ## every test, on embedded and on real API servers, and on a real forge
+	@command -v "$${CHROMIUM:-chromium}" >/dev/null || command -v google-chrome >/dev/null || echo "there is no Chromium: the tests of the page in a browser are left out (apt-get install chromium)"
 	$(GO) vet ./...
 	FAIRLEAD_REAL=1 $(GO) test -timeout 20m ./...
 
