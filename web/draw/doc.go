@@ -18,10 +18,10 @@
 // Style has the rules for its classes, to be served with the page's own; they ask
 // the page for these custom properties, and have a value for each that is unset:
 //
-//	--text --muted --line --surface         text, what is less important, hairlines, behind text
-//	--current --held --deferred             the states
-//	--progress --outdated --failed --unknown
-//	--accent                                where the page is, and what has the focus
+//	--text --soft --line --back              text, what is less important, hairlines, the page
+//	--current --held --deferred --rolling    the states
+//	--behind --failed --unknown
+//	--focus                                  where the page is, and what has the focus
 //
 // The classes are: draw (the picture), draw-ruler, draw-replicas, draw-chain (which
 // one), t-name, t-note, t-mono, t-word (text), line, grid, axis, pull (strokes), now
