@@ -8,6 +8,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -19,6 +20,12 @@ var keys = map[string]string{"Enter": kb.Enter, "Tab": kb.Tab, "Escape": kb.Esca
 func (p *Page) Goto(address string) {
 	p.t.Helper()
 	p.do("open "+address, chromedp.Navigate(address))
+}
+
+// Front has the page be the one that is looked at, of those of its browser.
+func (p *Page) Front() {
+	p.t.Helper()
+	p.do("bring to the front", command(page.BringToFront, cdp.Empty{}))
 }
 
 // Reload loads the page again.

@@ -176,15 +176,21 @@ func TestScreenshot(t *testing.T) {
 	}
 }
 
-// Pages have nothing in common.
+// Pages have nothing in common but with those beside them.
 func TestPagesAreApart(t *testing.T) {
 	url := serve(t, "", "")
 	first, second := browser.Open(t, browser.Window{}), browser.Open(t, browser.Window{})
-	first.Goto(url)
-	second.Goto(url)
+	beside := first.Beside()
+	for _, p := range []*browser.Page{first, second, beside} {
+		p.Goto(url)
+	}
 	browser.Eval[any](first, `localStorage.setItem("a", "1")`)
 	if got := browser.Eval[*string](second, `localStorage.getItem("a")`); got != nil {
 		t.Errorf("the second page has %q", *got)
+	}
+	beside.Front()
+	if got := browser.Eval[string](beside, `localStorage.getItem("a")`); got != "1" {
+		t.Errorf("the page beside has %q", got)
 	}
 }
 

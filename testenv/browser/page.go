@@ -32,8 +32,9 @@ type Window struct {
 
 // Page is a tab.
 type Page struct {
-	t   testing.TB
-	ctx context.Context
+	t      testing.TB
+	window Window
+	ctx    context.Context
 
 	mu       sync.Mutex
 	faults   []string
@@ -48,9 +49,20 @@ func Open(t testing.TB, w Window) *Page {
 	if w.Width == 0 {
 		w.Width, w.Height = 1280, 800
 	}
+	return openIn(t, start(t), w, chromedp.WithNewBrowserContext())
+}
 
-	p := &Page{t: t}
-	ctx, end := chromedp.NewContext(start(t), chromedp.WithNewBrowserContext(), chromedp.WithListener(p.listen))
+// Beside opens another tab of the same browser: they share cookies, storage and
+// connections.
+func (p *Page) Beside() *Page {
+	p.t.Helper()
+	return openIn(p.t, p.ctx, p.window)
+}
+
+func openIn(t testing.TB, parent context.Context, w Window, options ...chromedp.ContextOption) *Page {
+	t.Helper()
+	p := &Page{t: t, window: w}
+	ctx, end := chromedp.NewContext(parent, append(options, chromedp.WithListener(p.listen))...)
 	p.ctx = ctx
 	if err := chromedp.Do(ctx); err != nil {
 		end()
