@@ -3,8 +3,10 @@
 package browser
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -68,10 +70,35 @@ func (p *Page) Wait(selector string) {
 	p.do("wait for "+selector, chromedp.WaitVisible(chromedp.CSS(selector)))
 }
 
-// WaitFor waits until an expression in JavaScript is true. It needs script.
+// WaitFor waits until an expression in JavaScript is true, in this document or in one
+// that takes its place. It needs script.
 func (p *Page) WaitFor(expression string) {
 	p.t.Helper()
-	p.do("wait for "+expression, chromedp.Poll[chromedp.Void](expression))
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	for {
+		_, err := chromedp.Run(ctx, chromedp.Poll[chromedp.Void]("!!("+expression+")"))
+		if err == nil {
+			return
+		}
+		if ctx.Err() != nil || !replaced(err) {
+			p.t.Fatalf("wait for %s: %v%s", expression, err, p.state())
+		}
+	}
+}
+
+// replaced reports whether an error says that another document has come meanwhile.
+func replaced(err error) bool {
+	return strings.Contains(err.Error(), "Cannot find context") || strings.Contains(err.Error(), "navigated") || strings.Contains(err.Error(), "context was destroyed")
+}
+
+// ClickOn clicks on the first element that a CSS selector matches and that has a text in
+// it.
+func (p *Page) ClickOn(selector, text string) {
+	p.t.Helper()
+	const mark = "data-clicked-by-test"
+	p.WaitFor(fmt.Sprintf(`(() => { document.querySelectorAll("[%[1]s]").forEach(e => e.removeAttribute(%[1]q)); const e = Array.from(document.querySelectorAll(%[2]q)).find(e => e.textContent.includes(%[3]q)); e?.setAttribute(%[1]q, ""); return e; })()`, mark, selector, text))
+	p.Click("[" + mark + "]")
 }
 
 // Eval returns what an expression in JavaScript, or what it promises, comes to.

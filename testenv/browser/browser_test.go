@@ -51,14 +51,15 @@ func serve(t *testing.T, policy, more string) string {
 
 func TestWhatIsDone(t *testing.T) {
 	p := browser.Open(t, browser.Window{})
-	p.Goto(serve(t, "", ""))
+	url := serve(t, "", "")
+	p.Goto(url)
 	if got := p.Text("#out"); got != "nothing" {
 		t.Errorf("text %q", got)
 	}
 
 	p.Press("j")
 	p.WaitFor(`document.getElementById("out").textContent === "down"`)
-	p.Click("summary")
+	p.ClickOn("summary", "More")
 	p.Wait("#more")
 	p.Type("#name", "jib")
 	if got := browser.Eval[string](p, `document.getElementById("name").value`); got != "jib" {
@@ -71,6 +72,10 @@ func TestWhatIsDone(t *testing.T) {
 		t.Errorf("%d paragraphs", p.Count("p"))
 	}
 
+	browser.Eval[any](p, `setTimeout(() => location.href = "/header?", 50)`)
+	p.WaitFor(`location.pathname === "/header"`)
+	p.Goto(url)
+	p.Click("summary")
 	p.Reload()
 	if got := p.Text("#out"); got != "nothing" || !strings.HasPrefix(p.Address(), "http://127.0.0.1") {
 		t.Errorf("after a reload: %q at %s", got, p.Address())
