@@ -10,13 +10,21 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
-	"github.com/chromedp/chromedp/kb"
 )
 
-// keys are the names of keys that are no character.
-var keys = map[string]string{"Enter": kb.Enter, "Tab": kb.Tab, "Escape": kb.Escape, "Down": kb.ArrowDown, "Up": kb.ArrowUp, "Space": " "}
+// key is a key that is no character: what it is called, and what it types.
+type key struct {
+	name, text string
+	code       int64 // of Windows, which Chromium goes by
+}
+
+var keys = map[string]key{
+	"Enter": {"Enter", "\r", 13}, "Tab": {"Tab", "", 9}, "Escape": {"Escape", "", 27}, "Space": {" ", " ", 32},
+	"Down": {"ArrowDown", "", 40}, "Up": {"ArrowUp", "", 38},
+}
 
 // Goto opens an address and waits until it is loaded.
 func (p *Page) Goto(address string) {
@@ -56,11 +64,14 @@ func (p *Page) Type(selector, text string) {
 func (p *Page) Press(names ...string) {
 	p.t.Helper()
 	for _, name := range names {
-		key, named := keys[name]
+		k, named := keys[name]
 		if !named {
-			key = name
+			k = key{name: name, text: name}
 		}
-		p.do("press "+name, chromedp.KeyEvent(key))
+		// A page that handles the key keeps it from typing, so both are one event.
+		down := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: k.name, Text: k.text, WindowsVirtualKeyCode: k.code}
+		up := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyUp, Key: k.name, WindowsVirtualKeyCode: k.code}
+		p.do("press "+name, command(input.DispatchKeyEvent, down), command(input.DispatchKeyEvent, up))
 	}
 }
 

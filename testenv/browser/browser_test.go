@@ -26,7 +26,7 @@ const page = `<!doctype html><html lang="en"><head><title>Page</title><link rel=
 <label>Name <input id="name"></label>
 <noscript><p id="without">without script</p></noscript></main>
 <script>
-document.addEventListener("keydown", e => { if (e.key === "j" && e.target.tagName !== "INPUT") document.getElementById("out").textContent = "down"; });
+document.addEventListener("keydown", e => { if (e.target.tagName === "INPUT") return; if (e.key === "/") { document.getElementById("name").focus(); e.preventDefault(); } if (e.key === "j") document.getElementById("out").textContent = "down"; });
 </script>%s</body></html>`
 
 // serve serves the page with more in it, under a policy.
@@ -61,7 +61,9 @@ func TestWhatIsDone(t *testing.T) {
 	p.WaitFor(`document.getElementById("out").textContent === "down"`)
 	p.ClickOn("summary", "More")
 	p.Wait("#more")
+	p.Press("/")
 	p.Type("#name", "jib")
+	p.Press("Tab")
 	if got := browser.Eval[string](p, `document.getElementById("name").value`); got != "jib" {
 		t.Errorf("typed %q", got)
 	}
