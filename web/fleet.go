@@ -17,6 +17,9 @@ type Fleet struct {
 	Name string
 	// Ref is the branch that the page follows; "" is the default branch.
 	Ref string
+	// Head returns the commit that the page shows, for a door that does not show each
+	// commit of Ref at once; "" as long as there is none. nil is the head of Ref.
+	Head func() string
 	// Open opens the history. It is called more than once: what it returns is used by one
 	// goroutine at a time, all of them on one repository.
 	Open func(context.Context) (*history.States, error)
