@@ -74,10 +74,11 @@ var imports = []struct{ pkg, ours string }{
 	{"web/auth", "printable"},
 	{"web/draw", "printable"},
 	{"web/stream", "printable"},
+	{"web", "api object ordered fleet propagate source eventlog look web printable"},
 	{"examples", "examples"},
 	{"metrics", "dispatch reconcile"},
 	{"controller", "api credentials object fleet propagate source dispatch look forge reconcile review decrypt metrics controller printable"},
-	{"cmd", "api credentials object ordered schedule interpret fleet render propagate source dispatch look change eventlog reconcile metrics decrypt controller install testenv examples forge cmd printable"},
+	{"cmd", "api credentials object ordered schedule interpret fleet render propagate source dispatch look change eventlog reconcile metrics decrypt controller install testenv examples forge web cmd printable"},
 }
 
 // homes are where each big library may be imported: one package owns it, and

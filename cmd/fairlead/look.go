@@ -101,10 +101,19 @@ func (f *lookFlags) open(ctx context.Context) (*history.States, error) {
 		return nil, err
 	}
 
+	l, err := f.states(repo)
+	if err == nil {
+		l.History.Progress = progressOf(ctx)
+	}
+	return l, err
+}
+
+// states is the history of the fleet in a repository.
+func (f *lookFlags) states(repo *source.Repo) (*history.States, error) {
 	l := &history.States{Repo: repo, History: history.New(repo, f.path)}
-	l.History.Progress = progressOf(ctx)
 	l.History.Gates = f.setGates()
 	if f.since != "" {
+		var err error
 		if l.Since, err = repo.Resolve(f.since); err != nil {
 			return nil, err
 		}

@@ -110,7 +110,7 @@ with git. Controller commands install what does that inside a cluster.`,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	root.AddGroup(&cobra.Group{ID: "look", Title: "Look:"}, &cobra.Group{ID: "edit", Title: "Edit:"}, &cobra.Group{ID: "run", Title: "Run:"}, &cobra.Group{ID: "controller", Title: "Controller:"})
-	add(root, "look", newGet(), newWhy(), newHistory(), newEvents(), newStatus(), newWait(), newDiff(), newPlan(), newComment(), newValidate(), newRender(), newSchema())
+	add(root, "look", newGet(), newWhy(), newHistory(), newEvents(), newStatus(), newWait(), newDiff(), newPlan(), newComment(), newValidate(), newRender(), newSchema(), newServe())
 	add(root, "edit", newSuspend(), newResume(), newPromote(), newRollback(), newActivate(), newAdopt(), newTaint(),
 		newCordon("cordon", "Mark a cluster as unschedulable"), newCordon("uncordon", "Mark a cluster as schedulable"))
 	add(root, "run", newRun(), newDemo())

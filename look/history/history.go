@@ -30,6 +30,8 @@ type History struct {
 	Renders int
 	// Progress shows how far a fold is; nil shows nothing.
 	Progress *Progress
+	// Stop is asked before each commit; its error ends the fold. Nil never does.
+	Stop func() error
 
 	accepted reading // of the last state's accepted commit
 	last     reading // the last one, on top of accepted
@@ -83,6 +85,11 @@ func (h *History) Fold(state propagate.State, commits []*source.Commit, each fun
 	skipped := skipped(commits)
 	for i, c := range commits {
 		h.Progress.Folded(i, len(commits))
+		if h.Stop != nil {
+			if err := h.Stop(); err != nil {
+				return state, err
+			}
+		}
 		in, err := h.input(c, &state, skipped)
 		if err != nil {
 			return state, err

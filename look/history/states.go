@@ -17,6 +17,8 @@ type States struct {
 	History *History
 	Since   string // the commit at which the fold begins; "" is the usual one
 	Cache   *Cache // nil without one
+	// InMemory has states of this history that a process holds anyway; nil without any.
+	InMemory func(commit string) (Folded, bool)
 
 	last  *Folded          // that At returned
 	known *propagate.State // see Know
@@ -109,16 +111,24 @@ func (l *States) At(head string) (propagate.State, error) {
 const keepEvery = 2 * time.Second
 
 // kept returns the cached state nearest to head; zero if there is none.
-func (l *States) kept(head string) Folded {
-	if l.Cache == nil {
-		return Folded{}
-	}
-	commit, err := l.Repo.Nearest(head, l.Cache.Has)
-	if err != nil || commit == "" {
+func (l *States) kept(head string) (f Folded) {
+	if l.Cache == nil && l.InMemory == nil {
 		return Folded{}
 	}
 
-	f, _ := l.Cache.Load(commit, l.History)
+	known := false
+	commit, err := l.Repo.Nearest(head, func(commit string) bool {
+		if l.InMemory != nil {
+			f, known = l.InMemory(commit)
+		}
+		return known || l.Cache != nil && l.Cache.Has(commit)
+	})
+	if err != nil || commit == "" {
+		return Folded{}
+	}
+	if !known {
+		f, _ = l.Cache.Load(commit, l.History)
+	}
 	return f
 }
 

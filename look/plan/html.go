@@ -24,68 +24,77 @@ var page = template.Must(template.New("plan").Funcs(template.FuncMap{
 	"join": func(words []string) string { return strings.Join(words, ", ") },
 }).Parse(pageText))
 
-// pageView is a plan as its page shows it.
-type pageView struct {
+// Page is a plan as its page shows it.
+type Page struct {
 	*Plan
 	Verdict  string
-	Alerts   []pageAlert
+	Alerts   []PageAlert
 	Title    string
 	News     []string
 	Deleted  int
 	Columns  []string
-	Rows     []pageRow // the clusters on which something happens
+	Rows     []PageRow // the clusters on which something happens
 	Quiet    int
-	Holds    []pageHold
-	Resumes  []pageResume
+	Holds    []PageHold
+	Resumes  []PageResume
 	Deferral []string
-	Blocks   []pageBlock
+	Blocks   []PageBlock
 	Rest     string
 }
 
-// pageRow has a count for each of the columns.
-type pageRow struct {
+// PageRow has a count for each of the columns.
+type PageRow struct {
 	Name   string
-	Counts []pageCount
+	Counts []PageCount
 }
 
-// pageCount is a number, and what it counts as its class.
-type pageCount struct {
+// PageCount is a number, and what it counts as its class.
+type PageCount struct {
 	N     int
 	Class string
 }
 
-type pageAlert struct {
+// PageAlert is the findings of one severity.
+type PageAlert struct {
 	Level    fleet.Severity
-	Findings []pageFinding
+	Findings []PageFinding
 }
 
-type pageFinding struct{ Code, Message, Trailer, Where string }
+// PageFinding is one of them.
+type PageFinding struct{ Code, Message, Trailer, Where string }
 
-type pageHold struct{ Word, Text string }
+// PageHold is what happens to a hold.
+type PageHold struct{ Word, Text string }
 
-type pageResume struct {
+// PageResume is a hold that is lifted, and the commits that it lets out.
+type PageResume struct {
 	Text    string
 	Commits []report.CommitInfo
 }
 
-type pageBlock struct {
+// PageBlock is an object with what differs, and where it arrives when.
+type PageBlock struct {
 	Glyph, Word, Name string
 	Summary, Sources  []string
-	Parts             []pagePart
-	Diff              []pageLine
+	Parts             []PagePart
+	Diff              []PageLine
 }
 
-type pagePart struct {
+// PagePart is some clusters that get a change at one time.
+type PagePart struct {
 	When, Wave, Hold string
 	Clusters         []string
 }
 
-// pageLine is a line of a diff, and "add", "del" or "" as its class.
-type pageLine struct{ Class, Text string }
+// PageLine is a line of a diff, and "add", "del" or "" as its class.
+type PageLine struct{ Class, Text string }
 
 // HTML prints the plan as a page that needs nothing else: no script, no file beside it.
-func (r *Plan) HTML(out io.Writer) error {
-	v := pageView{Plan: r, Verdict: r.Headline(), Title: r.title(), News: r.news()}
+func (r *Plan) HTML(out io.Writer) error { return page.Execute(out, r.Page()) }
+
+// Page returns the plan as pages show it.
+func (r *Plan) Page() *Page {
+	v := &Page{Plan: r, Verdict: r.Headline(), Title: r.title(), News: r.news()}
 	for _, level := range []fleet.Severity{fleet.SeverityError, fleet.SeverityCaution, fleet.SeverityNotice} {
 		if a := r.pageAlert(level); len(a.Findings) > 0 {
 			v.Alerts = append(v.Alerts, a)
@@ -98,20 +107,20 @@ func (r *Plan) HTML(out io.Writer) error {
 		v.Columns = append(v.Columns, column.name)
 	}
 	for _, c := range clusters {
-		row := pageRow{Name: c.Name}
+		row := PageRow{Name: c.Name}
 		for _, column := range used {
-			row.Counts = append(row.Counts, pageCount{column.count(c), column.name})
+			row.Counts = append(row.Counts, PageCount{column.count(c), column.name})
 		}
 		v.Rows = append(v.Rows, row)
 	}
 
 	for _, s := range r.Suspensions {
 		for _, line := range s.lines() {
-			v.Holds = append(v.Holds, pageHold{line.word, line.text})
+			v.Holds = append(v.Holds, PageHold{line.word, line.text})
 		}
 	}
 	for _, release := range r.alikeReleases() {
-		v.Resumes = append(v.Resumes, pageResume{release.text(), release.Commits})
+		v.Resumes = append(v.Resumes, PageResume{release.text(), release.Commits})
 	}
 	for _, d := range r.Deferred {
 		if d.Deferred > d.Already {
@@ -127,33 +136,33 @@ func (r *Plan) HTML(out io.Writer) error {
 	if n := r.Summary.Cells; n.UpToDate+n.Already.all() > 0 {
 		v.Rest = n.restText()
 	}
-	return page.Execute(out, v)
+	return v
 }
 
-func (r *Plan) pageAlert(level fleet.Severity) pageAlert {
-	a := pageAlert{Level: level}
+func (r *Plan) pageAlert(level fleet.Severity) PageAlert {
+	a := PageAlert{Level: level}
 	for f, more := range report.Abridge(r.untold(), report.MostAlike, Finding.kind) {
 		if f.Severity != level {
 			continue
 		}
-		a.Findings = append(a.Findings, pageFinding{f.Code, strings.TrimSuffix(f.Message, f.Trailer), f.Trailer, f.where()})
+		a.Findings = append(a.Findings, PageFinding{f.Code, strings.TrimSuffix(f.Message, f.Trailer), f.Trailer, f.where()})
 		if more > 0 {
-			a.Findings = append(a.Findings, pageFinding{Code: f.Code, Message: "and " + report.Count(more, "more finding")})
+			a.Findings = append(a.Findings, PageFinding{Code: f.Code, Message: "and " + report.Count(more, "more finding")})
 		}
 	}
 	return a
 }
 
-func (b *block) page() pageBlock {
+func (b *block) page() PageBlock {
 	c := b.changes[0]
-	p := pageBlock{Glyph: c.glyph(), Word: c.word(), Name: b.name(), Summary: c.summary(), Sources: c.sources()}
+	p := PageBlock{Glyph: c.glyph(), Word: c.word(), Name: b.name(), Summary: c.summary(), Sources: c.sources()}
 	for i := range b.changes {
 		at := &b.changes[i]
-		p.Parts = append(p.Parts, pagePart{at.when(), at.wave(), at.holds(), slices.Clone(at.Clusters)})
+		p.Parts = append(p.Parts, PagePart{at.when(), at.wave(), at.holds(), slices.Clone(at.Clusters)})
 	}
 	for line := range strings.Lines(c.Diff) {
 		class := map[byte]string{'+': "add", '-': "del", '@': "at"}[line[0]]
-		p.Diff = append(p.Diff, pageLine{class, strings.TrimRight(line, "\n")})
+		p.Diff = append(p.Diff, PageLine{class, strings.TrimRight(line, "\n")})
 	}
 	return p
 }

@@ -76,7 +76,7 @@ func (p eventText) account(a *Account, t *history.Timeline) error {
 		object, rest = rest[:n], rest[n:]
 		for _, same := range alike(object, a.Released[object[0].Object]) {
 			change := newChange(t, same, a.Released[same[0].Object])
-			table.Rows = append(table.Rows, []any{change.words(), same[0].Object, change.clusters(), strings.Join(Reasons(change.Because), ", ")})
+			table.Rows = append(table.Rows, []any{change.Words(), same[0].Object, change.clusters(), strings.Join(Reasons(change.Because), ", ")})
 		}
 	}
 

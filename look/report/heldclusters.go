@@ -39,15 +39,19 @@ func NewHolds(s *propagate.State) (all []Hold) {
 		return nil
 	}
 
+	claimed := map[fleet.PolicyRef][]*propagate.Binding{}
+	for b := range s.Bindings.Values() {
+		if b.Claim != nil {
+			claimed[*b.Claim] = append(claimed[*b.Claim], b)
+		}
+	}
 	for p := range s.Snapshot.Policies.Values() {
 		for _, cluster := range Held(p) {
 			note, _ := p.Note(cluster)
 			_, at := p.Suspends(cluster)
 			h := newHold(p.Ref.Namespace, p.Ref.Name, p.Ref.String(), cluster, note, at)
-			for b := range s.Bindings.Values() {
-				if b.Claim != nil && *b.Claim == p.Ref {
-					h.count(b)
-				}
+			for _, b := range claimed[p.Ref] {
+				h.count(b)
 			}
 			all = append(all, h)
 		}

@@ -135,7 +135,7 @@ func (r *History) Text(out io.Writer, screen output.Screen) error {
 		Least(leastWhat, "WHAT").Least(leastNames, "CLUSTERS").Least(1, "SUBJECT", "AUTHOR")}
 	for _, s := range r.Steps {
 		for _, c := range s.Changes {
-			t.Rows = append(t.Rows, []any{source.Short(s.Commit), s.Date.UTC().Format(output.Minute), c.words(), c.clusters(), s.Subject, NameOf(s.Author)})
+			t.Rows = append(t.Rows, []any{source.Short(s.Commit), s.Date.UTC().Format(output.Minute), c.Words(), c.clusters(), s.Subject, NameOf(s.Author)})
 		}
 	}
 
@@ -149,8 +149,8 @@ const (
 	leastNames = 13 // "m001 +11 more"
 )
 
-// words describes the change, with its text if it has one.
-func (c HistoryChange) words() string {
+// Words describes the change, with its text if it has one.
+func (c HistoryChange) Words() string {
 	what := decided(c.What)
 	switch {
 	case len(c.Released) > 0:
@@ -184,7 +184,11 @@ func decided(what propagate.ChangeType) string {
 
 // clusters reads "eu-1:4 us-1:4->2", without numbers where there are none.
 func (c HistoryChange) clusters() output.Names {
-	var names []string
+	return output.Names{All: c.ClusterTexts(), Sep: " "}
+}
+
+// ClusterTexts are the clusters, each with its replicas: "us-1:4->2".
+func (c HistoryChange) ClusterTexts() (names []string) {
 	for _, cluster := range c.Clusters {
 		text := cluster.Name
 		switch n := cluster.Replicas; {
@@ -199,7 +203,7 @@ func (c HistoryChange) clusters() output.Names {
 		names = append(names, text)
 	}
 
-	return output.Names{All: names, Sep: " "}
+	return names
 }
 
 // NameOf returns an author's name without the address.

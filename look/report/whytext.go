@@ -65,7 +65,7 @@ func (r *Why) answer(c WhyCluster) string {
 	s.WriteString(r.Object.Text())
 	switch {
 	case c.State == whyAbsent && len(c.Trace) > 0:
-		return fmt.Sprintf("%s is not sent to %s: %s.", r.Object.Text(), c.Cluster, c.last().Text)
+		return fmt.Sprintf("%s is not sent to %s: %s.", r.Object.Text(), c.Cluster, c.Decisive().Text)
 	case c.State == whyAbsent:
 		return fmt.Sprintf("%s is not sent to %s.", r.Object.Text(), c.Cluster)
 	case c.Runs == nil:
@@ -101,17 +101,17 @@ func (r *Why) painted(c WhyCluster, screen output.Screen) string {
 func (r *Why) links(w io.Writer, chain []WhyStep) {
 	width := 0
 	for _, l := range chain {
-		width = max(width, len(l.where()))
+		width = max(width, len(l.Where()))
 	}
 
 	told := map[string]bool{}
 	for _, l := range chain {
 		var lines []string
-		if text := l.sentence(r.now); text != "" {
+		if text := l.Sentence(r.now); text != "" {
 			lines = append(lines, text)
 		}
 		if l.Note != nil {
-			lines = append(lines, noteText(l.Note, Today(r.now)))
+			lines = append(lines, NoteText(l.Note, Today(r.now)))
 		}
 		if l.Changed != nil && !told[l.File+l.Changed.Commit] {
 			told[l.File+l.Changed.Commit] = true
@@ -122,7 +122,7 @@ func (r *Why) links(w io.Writer, chain []WhyStep) {
 		}
 		for i, line := range append(lines, "")[:max(len(lines), 1)] {
 			if i == 0 {
-				printable.Fprintf(w, "%s\n", strings.TrimRight(fmt.Sprintf("  %-10s %-*s  %s", l.Step, width, l.where(), line), " "))
+				printable.Fprintf(w, "%s\n", strings.TrimRight(fmt.Sprintf("  %-10s %-*s  %s", l.Step, width, l.Where(), line), " "))
 				continue
 			}
 			printable.Fprintf(w, "  %-10s %-*s  %s\n", "", width, "", line)
@@ -130,15 +130,16 @@ func (r *Why) links(w io.Writer, chain []WhyStep) {
 	}
 }
 
-func (l WhyStep) sentence(now time.Time) string {
+// Sentence is what a step decides, and since when.
+func (l WhyStep) Sentence(now time.Time) string {
 	if l.Since != nil {
 		return fmt.Sprintf("%s, since %s", l.Text, l.Since.told(now))
 	}
 	return l.Text
 }
 
-// where reads "policies/web.yaml:7", with the commit if it is not the head.
-func (l WhyStep) where() string {
+// Where reads "policies/web.yaml:7", with the commit if it is not the head.
+func (l WhyStep) Where() string {
 	if l.File == "" {
 		return ""
 	}
@@ -149,8 +150,8 @@ func (l WhyStep) where() string {
 	return text
 }
 
-// noteText reads: mara: "wait for eu-1 soak", CHG-1188, no end date.
-func noteText(h *fleetv1alpha1.Hold, today string) string {
+// NoteText reads, with the date as [Today] has it: mara: "wait for eu-1 soak", CHG-1188, no end date.
+func NoteText(h *fleetv1alpha1.Hold, today string) string {
 	var parts []string
 	if h.Reason != "" {
 		parts = append(parts, fmt.Sprintf("%q", h.Reason))
@@ -224,20 +225,20 @@ func (r *Why) table(out io.Writer, screen output.Screen) error {
 				replicas = fmt.Sprintf("%d (asked %d)", n.After, n.Asked)
 			}
 		}
-		last := c.last()
-		why := last.sentence(r.now)
+		last := c.Decisive()
+		why := last.Sentence(r.now)
 		if first := c.Trace; c.State == whyAbsent && len(first) > 1 && first[0].Step == propagate.PhaseRemoved {
 			why += "; " + first[0].Text
 		}
-		t.Rows = append(t.Rows, []any{c.Cluster, c.State, runs, len(c.Behind), replicas, last.where(), why})
+		t.Rows = append(t.Rows, []any{c.Cluster, c.State, runs, len(c.Behind), replicas, last.Where(), why})
 	}
 
 	return t.Text(out, screen)
 }
 
-// last returns the decisive step: what holds the cluster, or else what places the
+// Decisive returns the decisive step: what holds the cluster, or else what places the
 // template there or does not.
-func (c WhyCluster) last() WhyStep {
+func (c WhyCluster) Decisive() WhyStep {
 	var said WhyStep
 	rank := map[propagate.TracePhase]int{propagate.PhaseRemoved: 1, propagate.PhaseOwner: 2, propagate.PhasePlacement: 3, propagate.PhaseHold: 4, propagate.PhaseEviction: 5, propagate.PhaseBlocked: 6}
 	for _, l := range c.Trace {

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+// Head is the commit that the pages show.
+func (s *Server) Head() string {
+	if l := s.line.Load(); l != nil {
+		return l.head
+	}
+	return ""
+}
+
+// Nudge has the server look whether the branch has moved.
+func (s *Server) Nudge() {
+	select {
+	case s.nudge <- struct{}{}:
+	default:
+	}
+}

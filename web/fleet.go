@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"context"
+	"time"
+
+	"github.com/fairlead/fairlead/look/history"
+	"github.com/fairlead/fairlead/look/status"
+	"github.com/fairlead/fairlead/object"
+)
+
+// Fleet is what a door gives the page of one fleet.
+type Fleet struct {
+	// Name is what the page calls the fleet; "" is the fleet's own name.
+	Name string
+	// Ref is the branch that the page follows; "" is the default branch.
+	Ref string
+	// Open opens the history. It is called more than once: what it returns is used by one
+	// goroutine at a time, all of them on one repository.
+	Open func(context.Context) (*history.States, error)
+	// Fetch updates the repository, every FetchEvery; nil if it is a local one.
+	Fetch      func(context.Context) error
+	FetchEvery time.Duration
+	// Members is what members were last seen to have; nil, or a nil result, shows what
+	// the fold decided.
+	Members func() *Members
+	// Forge has the addresses of the repository on its forge.
+	Forge Forge
+}
+
+// Members is what members were seen to have.
+type Members struct {
+	Head  string // of the fleet, that they were compared with
+	At    time.Time
+	Cells map[object.ID]map[string]*status.Cell
+	// Silent has the reasons of the clusters that gave no answer.
+	Silent map[string]string
+}
+
+// of returns the cell of an object on a cluster; nil if it was not seen.
+func (m *Members) of(id object.ID, cluster string) *status.Cell {
+	if m == nil {
+		return nil
+	}
+	return m.Cells[id][cluster]
+}

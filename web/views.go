@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import "sync"
+
+// views keeps the overviews that were asked for last. The one of a commit is made once,
+// however many ask for it.
+type views struct {
+	mu    sync.Mutex
+	known []*view
+}
+
+// view is the overview of a commit, compared with what members had.
+type view struct {
+	commit  string
+	members *Members
+	once    sync.Once
+	*overview
+}
+
+// maxViews is how many overviews are kept.
+const maxViews = 8
+
+// of returns the overview that a request is about.
+func (v *views) of(q *request) *overview {
+	members := q.members()
+	found := v.find(q.commit.Hash, members)
+	found.once.Do(func() { found.overview = newOverview(q.state, q.commit.Hash, q.line.log, members) })
+	return found.overview
+}
+
+func (v *views) find(commit string, members *Members) *view {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for i, known := range v.known {
+		if known.commit == commit && known.members == members {
+			copy(v.known[1:i+1], v.known[:i])
+			v.known[0] = known
+			return known
+		}
+	}
+	added := &view{commit: commit, members: members}
+	v.known = append([]*view{added}, v.known[:min(len(v.known), maxViews-1)]...)
+	return added
+}
+
+// clear forgets everything.
+func (v *views) clear() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.known = nil
+}
