@@ -2,7 +2,7 @@
 
 GO ?= go
 
-.PHONY: build demo test kube forge bench fuzz soak race histories lint generate dist image
+.PHONY: build demo test kube forge flux bench fuzz soak race histories lint generate dist image
 
 build: ## the program, in bin/
 	$(GO) build -o bin/fairlead ./cmd/fairlead
@@ -16,7 +16,11 @@ kube: ## real API server binaries for the tests, built once
 forge: ## a real Gitea for the tests, built once
 	hack/forge/build.sh
 
-test: kube forge ## every test, on embedded and on real API servers, and on a real forge
+flux: ## Flux's own controllers for the tests, built once
+	hack/flux/build.sh
+
+test: kube forge flux ## every test, on embedded and on real API servers, on a real forge, and beside Flux
+	@command -v "$${CHROMIUM:-chromium}" >/dev/null || command -v google-chrome >/dev/null || echo "there is no Chromium: the tests of the page in a browser are left out (apt-get install chromium)"
 	$(GO) vet ./...
 	FAIRLEAD_REAL=1 $(GO) test -timeout 20m ./...
 

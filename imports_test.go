@@ -72,6 +72,9 @@ var imports = []struct{ pkg, ours string }{
 	{"review", "object propagate source look/history look/plan forge reconcile review printable"},
 	{"web", "api object ordered fleet propagate source eventlog look web printable"},
 	{"controller/webhook", "controller/webhook"},
+	{"web/auth", "printable"},
+	{"web/draw", "printable"},
+	{"web/stream", "printable"},
 	{"examples", "examples"},
 	{"metrics", "dispatch reconcile"},
 	{"controller", "api credentials object fleet propagate source dispatch look forge reconcile review decrypt metrics controller printable"},
@@ -106,7 +109,7 @@ var homes = map[string]string{
 }
 
 // pure packages take values and return values.
-var pure = strings.Fields("object ordered schedule interpret fleet propagate change/yamledit look/report look/plan look/output")
+var pure = strings.Fields("object ordered schedule interpret fleet propagate change/yamledit look/report look/plan look/output web/draw")
 
 // impure are what they must not reach for.
 var impure = []string{

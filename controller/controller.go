@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -122,13 +123,17 @@ func newManager(hub *rest.Config, opt Options) (manager.Manager, error) {
 func setup(mgr manager.Manager, all *followers, opt Options) error {
 	r := &reconciler{client: mgr.GetClient(), reader: mgr.GetAPIReader(), opt: opt, followers: all}
 	r.metrics = fluxcontroller.NewMetrics(mgr, recorder(), v1alpha1.Finalizer)
-	var err error
-	if r.fleet, err = fluxevents.NewRecorder(mgr, opt.Log, opt.EventsAddr, Name); err != nil {
-		return fmt.Errorf("--events-addr: %w", err)
-	}
+	r.hub = mgr.GetEventRecorderFor(Name) //nolint:staticcheck // Flux's recorder takes this kind
 	if opt.EventsAddr != "" {
-		if r.recorders.source, err = fluxevents.NewRecorderForScheme(mgr.GetScheme(), newSilent(), opt.Log, opt.EventsAddr, Name); err != nil {
+		// The API server has them already, and those of a GitRepository are source-controller's.
+		nowhere := &record.FakeRecorder{}
+		to, err := fluxevents.NewRecorderForScheme(mgr.GetScheme(), nowhere, opt.Log, opt.EventsAddr, Name)
+		if err != nil {
 			return fmt.Errorf("--events-addr: %w", err)
+		}
+		r.posts = newPosts(to, opt.Log)
+		if err := mgr.Add(r.posts); err != nil {
+			return err
 		}
 	}
 

@@ -116,6 +116,14 @@ func TestReasons(t *testing.T) {
 	h.secret("git", map[string]string{"username": "ada", "password": "another"})
 	h.waitFor("acme", "Ready=True")
 
+	// A part of the fleet is broken, and stays as it was.
+	file := "apps/web/kustomization.yaml"
+	whole := quickstart(t)[file]
+	h.commit("broken", map[string]string{file: "resources: [missing.yaml]\n", "fairlead.yaml": quickstart(t)["fairlead.yaml"] + "  onBroken: FreezeUnit\n"})
+	h.waitFor("acme", "Ready=False BuildFailed: ")
+	h.commit("mended", map[string]string{file: whole})
+	h.waitFor("acme", "Ready=True")
+
 	edit(h, f, func(f *v1alpha1.Fleet) { f.Spec.Git.URL = "http://git.example.com/acme" })
 	h.waitFor("acme", "Stalled=True InvalidURL")
 	edit(h, f, func(f *v1alpha1.Fleet) { f.Spec.Git.URL = h.git.url() })

@@ -3,10 +3,11 @@
 package controller
 
 import (
+	"maps"
+
 	eventv1 "github.com/fluxcd/pkg/apis/event/v1beta1"
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
-	fluxevents "github.com/fluxcd/pkg/runtime/events"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/record"
@@ -14,35 +15,39 @@ import (
 	v1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
 )
 
-// recorders write events: about the Fleet to the API server, and to --events-addr. Flux's
-// Alerts select no kind but Flux's own, so what is posted is about the GitRepository if
-// the Fleet follows one.
+// recorders write events about Fleets: to the API server, and to --events-addr.
 type recorders struct {
-	fleet  *fluxevents.Recorder // of the Fleet
-	source *fluxevents.Recorder // of its GitRepository; nil if nothing is posted
+	hub   record.EventRecorder
+	posts *posts // nil if nothing is posted
 }
 
 // revisionKey is the metadata of an event that has the revision.
 const revisionKey = "fairlead.dev/" + eventv1.MetaRevisionKey
 
-// event writes one event.
+// event writes one event. What is posted is about the GitRepository, too, if the Fleet
+// follows one: Flux's Alerts select no kind but Flux's own.
 func (r recorders) event(f *v1alpha1.Fleet, revision, kind, reason, message string) {
 	metadata := map[string]string{}
 	if revision != "" {
 		metadata[revisionKey] = revision
 	}
 
-	r.fleet.AnnotatedEventf(f, metadata, kind, reason, "%s", message)
+	r.hub.AnnotatedEventf(f, metadata, kind, reason, "%s", message)
+	if r.posts == nil {
+		return
+	}
+	r.posts.add(post{f.DeepCopy(), metadata, kind, reason, message})
 	from, ok := sourceOf(f)
-	if !ok || r.source == nil {
+	if !ok {
 		return
 	}
 	about := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: from.Namespace, Name: from.Name}}
 	about.SetGroupVersionKind(gitRepositories)
+	metadata = maps.Clone(metadata)
 	if revision != "" {
 		metadata[gitRepositories.Group+"/"+eventv1.MetaRevisionKey] = revision
 	}
-	r.source.AnnotatedEventf(about, metadata, kind, reason, "%s", message)
+	r.posts.add(post{about, metadata, kind, reason, message})
 }
 
 // announceReady writes an event if the condition Ready says something else than before.
@@ -69,9 +74,3 @@ func refusedRevision(f *v1alpha1.Fleet) string {
 	}
 	return f.Status.Refusal.Revision
 }
-
-// silent is an event recorder that records nothing: what is about a GitRepository is
-// posted only, for its events are source-controller's.
-type silent struct{ record.EventRecorder }
-
-func newSilent() record.EventRecorder { return silent{record.NewFakeRecorder(0)} }

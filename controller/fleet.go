@@ -97,7 +97,8 @@ func (r *reconciler) follow(ctx context.Context, f *v1alpha1.Fleet) (result ctrl
 	}()
 
 	name := client.ObjectKeyFromObject(f)
-	if follower := r.upToDate(name, f.Generation); follower != nil {
+	version := r.version(f)
+	if follower := r.upToDate(name, version); follower != nil {
 		return r.report(f, follower), nil
 	}
 	own := r.secretsOf(name)
@@ -117,7 +118,7 @@ func (r *reconciler) follow(ctx context.Context, f *v1alpha1.Fleet) (result ctrl
 	if s.notReviewed != nil {
 		r.event(f, "", corev1.EventTypeWarning, ReasonPullRequestsFailed, shortened(s.notReviewed.Error()))
 	}
-	follower, begun := r.ensure(name, s, own, f.Generation)
+	follower, begun := r.ensure(name, s, own, version)
 	if begun || conditions.Has(f, meta.StalledCondition) {
 		reportBegun(f, "Reading the history of "+s.repo)
 	}

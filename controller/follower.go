@@ -35,10 +35,7 @@ type follower struct {
 	tell    func() // that there is something new to report
 	turn    func(context.Context) (func(), error)
 
-	// What the settings were resolved from: the generation of the Fleet, and whether a
-	// Secret or its source has changed since. Under the lock of followers.
-	generation int64
-	stale      bool
+	version version // what the settings were resolved from
 
 	reviewer atomic.Pointer[review.Reviewer] // nil without a loop, or if nobody wants one
 

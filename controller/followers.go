@@ -16,6 +16,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
 	"github.com/fairlead/fairlead/controller/webhook"
 	"github.com/fairlead/fairlead/metrics"
 )
@@ -28,25 +29,38 @@ type followers struct {
 	turns  chan struct{}
 	told   *metrics.Fleets
 
-	mu    sync.Mutex
-	by    map[types.NamespacedName]*follower
-	queue workqueue.TypedRateLimitingInterface[ctrl.Request] // nil before the controller has started
-	hooks map[string]types.NamespacedName                    // by the end of their path
-	asked map[types.NamespacedName]*secrets                  // of Fleets that are not followed yet
-	ended bool
+	mu      sync.Mutex
+	by      map[types.NamespacedName]*follower
+	queue   workqueue.TypedRateLimitingInterface[ctrl.Request] // nil before the controller has started
+	hooks   map[string]types.NamespacedName                    // by the end of their path
+	asked   map[types.NamespacedName]*secrets                  // of Fleets that are not followed yet
+	changes map[types.NamespacedName]int                       // how often what a Fleet refers to has changed
+	ended   bool
 }
 
 func newFollowers(opt Options, reader client.Reader) *followers {
-	return &followers{opt: opt, reader: reader, log: opt.Log, told: metrics.New(time.Now), turns: make(chan struct{}, opt.Concurrent), by: map[types.NamespacedName]*follower{}, hooks: map[string]types.NamespacedName{}, asked: map[types.NamespacedName]*secrets{}}
+	return &followers{opt: opt, reader: reader, log: opt.Log, told: metrics.New(time.Now), turns: make(chan struct{}, opt.Concurrent), by: map[types.NamespacedName]*follower{}, hooks: map[string]types.NamespacedName{}, asked: map[types.NamespacedName]*secrets{}, changes: map[types.NamespacedName]int{}}
 }
 
-// upToDate returns the follower of a Fleet if nothing that it was resolved from has
-// changed; otherwise nil.
-func (fs *followers) upToDate(name types.NamespacedName, generation int64) *follower {
+// version is what settings are resolved from. It is taken before they are: what changes
+// while they are resolved makes another one.
+type version struct {
+	generation int64 // of the Fleet
+	changes    int   // of its Secrets and its GitRepository
+}
+
+func (fs *followers) version(f *v1alpha1.Fleet) version {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	return version{f.Generation, fs.changes[client.ObjectKeyFromObject(f)]}
+}
+
+// upToDate returns the follower of a Fleet if it was resolved from a version; otherwise nil.
+func (fs *followers) upToDate(name types.NamespacedName, v version) *follower {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	f := fs.by[name]
-	if f == nil || f.stale || f.generation != generation {
+	if f == nil || f.version != v {
 		return nil
 	}
 	return f
@@ -54,11 +68,11 @@ func (fs *followers) upToDate(name types.NamespacedName, generation int64) *foll
 
 // ensure returns the follower of a Fleet, with its settings; begun reports whether it is
 // a new one. One of another place is drained first.
-func (fs *followers) ensure(name types.NamespacedName, s settings, own *secrets, generation int64) (f *follower, begun bool) {
+func (fs *followers) ensure(name types.NamespacedName, s settings, own *secrets, v version) (f *follower, begun bool) {
 	fs.mu.Lock()
 	f = fs.by[name]
 	if f != nil && f.settings.place == s.place {
-		f.generation, f.stale = generation, false
+		f.version = v
 		fs.setHook(name, s.hook)
 		fs.mu.Unlock()
 		f.set(s)
@@ -70,7 +84,7 @@ func (fs *followers) ensure(name types.NamespacedName, s settings, own *secrets,
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	f = &follower{
-		name: name, dir: directory(fs.opt.StoragePath, name), settings: s, generation: generation,
+		name: name, dir: directory(fs.opt.StoragePath, name), settings: s, version: v,
 		members: newMembers(s.place, own, fs.opt.Allow, fs.told),
 		told:    fs.told,
 		log:     fs.log.WithValues("controller", "fleet", "controllerGroup", "fairlead.dev", "controllerKind", "Fleet", "namespace", name.Namespace, "name", name.Name),
@@ -119,6 +133,10 @@ func (fs *followers) forget(name types.NamespacedName) {
 	if err := os.RemoveAll(directory(fs.opt.StoragePath, name)); err != nil {
 		fs.log.Error(err, "cannot remove the state of a Fleet that is gone", "namespace", name.Namespace, "name", name.Name)
 	}
+
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	delete(fs.changes, name)
 }
 
 // close drains all, side by side.
@@ -205,13 +223,14 @@ func (fs *followers) secretChanged(namespace, secret string) (fleets []ctrl.Requ
 		if name.Namespace != namespace || !f.members.secrets.uses(secret) {
 			continue
 		}
-		f.stale = true
+		fs.changes[name]++
 		f.secretChanged(secret)
 		fleets = append(fleets, ctrl.Request{NamespacedName: name})
 	}
 	// What is not there yet may be what a Fleet waits for.
 	for name, own := range fs.asked {
 		if name.Namespace == namespace && own.uses(secret) {
+			fs.changes[name]++
 			fleets = append(fleets, ctrl.Request{NamespacedName: name})
 		}
 	}
@@ -222,9 +241,7 @@ func (fs *followers) secretChanged(namespace, secret string) (fleets []ctrl.Requ
 func (fs *followers) sourceChanged(name types.NamespacedName) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	if f := fs.by[name]; f != nil {
-		f.stale = true
-	}
+	fs.changes[name]++
 }
 
 // stuck returns the Fleets whose round lasts longer than it may.

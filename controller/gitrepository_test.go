@@ -62,7 +62,7 @@ func (h *hub) gitRepository(ref map[string]any) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
 		"metadata": map[string]any{"name": "acme", "namespace": namespace},
-		"spec":     map[string]any{"url": h.git.url(), "secretRef": map[string]any{"name": "git"}, "ref": ref},
+		"spec":     map[string]any{"interval": "1s", "url": h.git.url(), "secretRef": map[string]any{"name": "git"}, "ref": ref},
 	}}
 	h.must(client.IgnoreAlreadyExists(h.client.Create(context.Background(), u)))
 	return u

@@ -5,14 +5,18 @@ package controller_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
@@ -54,7 +58,7 @@ func (h *hub) slow(d time.Duration) {
 }
 
 // While the API server of the Fleets is away the members are served with what is known;
-// what happened is told when it is back.
+// what happened is told when it is back. FAIRLEAD_HUB_AWAY is how long it is away, 0 without.
 func TestHubAway(t *testing.T) {
 	h := newHub(t)
 	h.run()
@@ -70,6 +74,11 @@ func TestHubAway(t *testing.T) {
 		return ""
 	})
 
+	if d, err := time.ParseDuration(os.Getenv("FAIRLEAD_HUB_AWAY")); err == nil {
+		time.Sleep(d)
+		h.release("3.0")
+		h.eventually("the members get 3.0", func() string { return strings.TrimPrefix(h.image("eu-1")+h.image("us-1")+h.image("ap-1"), "3.03.03.0") })
+	}
 	h.server.Restart(t)
 	h.waitFor("acme", "3/3 applied main@sha1:"+h.repo.Head())
 }
@@ -178,8 +187,79 @@ func TestTwoFleets(t *testing.T) {
 	h.waitFor("acme", "3/3 applied main@sha1:"+h.repo.Head())
 }
 
-// The namespace of a Fleet is deleted: its Secrets go first or last, the Fleet drains, and
-// nothing on any member is deleted.
+// The namespace of a Fleet is deleted, by Kubernetes' own controllers: its Secrets go first
+// or last, the Fleet drains, and nothing on any member is deleted.
+func TestNamespaceDeleted(t *testing.T) {
+	h := newHub(t)
+	h.server.WithControllers(t)
+	h.run()
+	h.create(h.fleet("acme"))
+	h.waitFor("acme", "Ready=True")
+	team := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	h.must(h.client.Delete(context.Background(), team))
+	h.eventually("the namespace is gone", func() string {
+		if err := h.client.Get(context.Background(), client.ObjectKeyFromObject(team), team); !errors.IsNotFound(err) {
+			return fmt.Sprint("it is there: ", err, team.Status.Conditions)
+		}
+		return ""
+	})
+	h.deletedNothing()
+}
+
+// The CRD is upgraded while Fleets are followed: nothing is sent again, and what comes
+// afterwards is done as before.
+func TestKindUpgraded(t *testing.T) {
+	h := newHub(t)
+	h.run()
+	h.create(h.fleet("acme"))
+	h.waitFor("acme", "Ready=True")
+	for _, m := range h.members {
+		m.ResetRequests()
+	}
+
+	var crd apiextensionsv1.CustomResourceDefinition
+	crd.Name = "fleets.fairlead.dev"
+	edit(h, &crd, func(crd *apiextensionsv1.CustomResourceDefinition) {
+		next := crd.Spec.Versions[0].DeepCopy()
+		next.Name, next.Storage = "v1", false
+		spec := next.Schema.OpenAPIV3Schema.Properties["spec"]
+		spec.Properties["later"] = apiextensionsv1.JSONSchemaProps{Type: "string", Default: &apiextensionsv1.JSON{Raw: []byte(`"x"`)}}
+		crd.Spec.Versions = append(crd.Spec.Versions, *next)
+	})
+	h.eventually("the next version is served", func() string {
+		u := &unstructured.Unstructured{}
+		u.SetAPIVersion("fairlead.dev/v1")
+		u.SetKind("Fleet")
+		if err := h.client.Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: "acme"}, u); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+
+	h.release("2.0")
+	h.waitFor("acme", "3/3 applied main@sha1:"+h.repo.Head())
+	for name, m := range h.members {
+		for _, r := range m.Requests() {
+			if r.Method != "GET" && !strings.HasSuffix(r.Path, "/deployments/web") {
+				t.Errorf("%s got %s %s", name, r.Method, r.Path)
+			}
+		}
+	}
+}
+
+// deletedNothing fails if a member was asked to delete something.
+func (h *hub) deletedNothing() {
+	h.t.Helper()
+	for name, m := range h.members {
+		for _, r := range m.Requests() {
+			if r.Method == "DELETE" {
+				h.t.Errorf("%s got %s %s", name, r.Method, r.Path)
+			}
+		}
+	}
+}
+
+// A Fleet and its Secrets are deleted, in the order that hurts most.
 func TestFleetAndSecretsDeleted(t *testing.T) {
 	h := newHub(t)
 	h.run()
@@ -194,13 +274,7 @@ func TestFleetAndSecretsDeleted(t *testing.T) {
 		}
 		return ""
 	})
-	for name, m := range h.members {
-		for _, r := range m.Requests() {
-			if r.Method == "DELETE" {
-				t.Errorf("%s got %s %s", name, r.Method, r.Path)
-			}
-		}
-	}
+	h.deletedNothing()
 }
 
 // T56: whoever writes the repository names no Secret of another namespace, and so cannot

@@ -89,6 +89,7 @@ func TestPullRequests(t *testing.T) {
 	h.commit("broken", map[string]string{"policies/broken.yaml": "kind: ["})
 	broken := h.repo.Head()
 	h.eventually("the refusal is shown", func() string { return lastStatus(f, broken, "fairlead/acme failure: refused: policies/broken.yaml:1") })
+	h.waitFor("acme", "Ready=False CommitRefused")
 	h.repo.Git("revert", "--no-edit", "HEAD")
 	h.waitFor("acme", "Ready=True")
 

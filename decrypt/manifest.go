@@ -53,39 +53,7 @@ func (k *Keys) whole(manifest map[string]any) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	plain := opened.(map[string]any)
-	if object.IsSecret(plain) {
-		keep(plain)
-	}
-	return plain, nil
-}
-
-// keep moves the stringData of a Secret to its data, as a server does. Sent as stringData
-// the fields would not be ours on the server: it would not tell of a change by hand, and
-// keep what is removed here.
-func keep(secret map[string]any) {
-	text, _ := secret["stringData"].(map[string]any)
-	data := map[string]any{}
-	if was, ok := secret["data"].(map[string]any); ok {
-		data = was
-	} else if secret["data"] != nil {
-		return // the server says so
-	}
-	for key, value := range text {
-		s, ok := value.(string)
-		if !ok {
-			continue // as above
-		}
-		data[key] = base64.StdEncoding.EncodeToString([]byte(s))
-		delete(text, key)
-	}
-
-	if len(text) == 0 {
-		delete(secret, "stringData")
-	}
-	if len(data) > 0 {
-		secret["data"] = data
-	}
+	return object.Stored(opened.(map[string]any)), nil
 }
 
 // checkOrphans refuses values that are encrypted in a Secret that does not say how: a

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -58,6 +59,18 @@ func printComments(ts *testscript.TestScript, _ bool, args []string) {
 		shown = "none\n"
 	}
 	fmt.Fprint(ts.Stdout(), strings.ReplaceAll(shown, ts.Getenv("FORGE"), "http://forge"))
+}
+
+// awaitStatus waits until the comments on a pull request, and the statuses of a commit, have
+// a text.
+func awaitStatus(ts *testscript.TestScript, _ bool, args []string) {
+	commit, shown := commitOf(ts, args[1]), ""
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if shown = (*forgeOf(ts)).shown(ts, pullNumber(ts, args), commit); strings.Contains(shown, args[2]) {
+			return
+		}
+	}
+	ts.Fatalf("not within a minute: %s\n%s", args[2], shown)
 }
 
 func pullNumber(ts *testscript.TestScript, args []string) int64 {
@@ -129,6 +142,16 @@ func forkRepo(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Check(err)
 	ts.Check(f.Fork(mallory, "ann/fleet"))
 	ts.Setenv("FORK", f.CloneURL(mallory, "mallory/fleet"))
+}
+
+// reportPushes has a real forge report pushes to an address, where the path is what the last
+// command printed.
+func reportPushes(ts *testscript.TestScript, _ bool, args []string) {
+	f, ok := (*forgeOf(ts)).(realForge)
+	if !ok {
+		ts.Fatalf("only a real forge reports")
+	}
+	ts.Check(f.Report(f.ann, "ann/fleet", "http://"+args[0]+strings.TrimSpace(ts.ReadFile("stdout")), args[1]))
 }
 
 func (f realForge) openPull(ts *testscript.TestScript, n int64, head, base string) {

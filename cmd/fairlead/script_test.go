@@ -82,14 +82,17 @@ func checked(forms []plan.Form) (all []plan.Form) {
 //	commit MESSAGE     commits everything in the current directory
 //	terminal WIDTH CMD...  runs CMD on a terminal that is so wide, and prints what it got; on Linux
 //	damage DIR         writes over the middle of every file below $WORK/DIR
+//	hub                starts an empty API server, real, for kubectl; $KUBECONFIG leads to it
 //	forge KIND         starts a forge and sets $FORGE to its URL and $FAIRLEAD_FORGE_TOKEN;
 //	                   the kind real is a Gitea, and git pushes to its repository at $REMOTE
 //	pull N HEAD BASE   opens pull request N of these branches of the current directory
 //	mergepull N        merges one
 //	fork               gives mallory a fork of a real forge's repository, at $FORK
+//	report ADDRESS TOKEN  has a real forge report pushes to ADDRESS, at the path in stdout
 //	workflow FILE NAME=VALUE...  runs the job of a file below examples/ci as a runner would
 //	pipeline FILE      runs the script of a GitLab template there
 //	comments N REV     prints the comments on one, and the statuses of a commit
+//	status N REV TEXT  waits until these have TEXT
 //
 // The condition real says that there are real API servers to start.
 func TestScripts(t *testing.T) {
@@ -141,7 +144,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"members": startScriptMembers, "partition": partition(true), "heal": partition(false),
 			"slow": slow, "refuse": refuse, "hand": hand, "settle": settle, "requests": requests, "runs": runs, "eventually": eventually, "answers": answers, "quickstart": copyQuickstart, "code": exitCode, "commit": commit, "damage": damage, "terminal": onTerminal,
-			"forge": startForge, "pull": openPull, "mergepull": mergePull, "fork": forkRepo, "workflow": runWorkflow, "pipeline": runPipeline, "comments": printComments,
+			"hub": startHub, "forge": startForge, "pull": openPull, "mergepull": mergePull, "fork": forkRepo, "report": reportPushes, "workflow": runWorkflow, "pipeline": runPipeline, "comments": printComments, "status": awaitStatus,
 		},
 	})
 }

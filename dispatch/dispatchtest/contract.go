@@ -95,6 +95,7 @@ func RunWrapped(t *testing.T, open func(t *testing.T) *rest.Config, wrap func(me
 		{"hold and leave send nothing", holdAndLeave},
 		{"a template that the server refuses", invalid},
 		{"a secret is never quoted", secret},
+		{"the stringData of a secret is ours as its data", stringData},
 		{"a member that must be known", onlyKnown},
 		{"what people look at", looks},
 		{"what was applied is no drift", compared},
@@ -529,6 +530,28 @@ data: {password: ` + canary + `}
 	if !errors.Is(outcome.Err, member.Invalid) {
 		w.t.Errorf("outcome %v", outcome.Err)
 	}
+}
+
+// A server keeps stringData as data: whoever applies it as stringData owns no key of data.
+// A key that left the template would stay, and nobody would see a change by hand.
+func stringData(w *world) {
+	const keys = `
+apiVersion: v1
+kind: Secret
+metadata: {name: keys, namespace: NS}
+data: {a: YQ==}
+stringData: {b: first, c: third}
+`
+	w.watched(apply(w.object(keys)))
+	o := w.object(strings.Replace(keys, ", c: third", "", 1))
+	w.must(apply(o))
+	ours := map[string]any{"a": "YQ==", "b": "Zmlyc3Q="}
+	w.same("data", field(w.live(o), "data"), ours)
+
+	w.edit("kubectl-edit", o, func(u *unstructured.Unstructured) {
+		_ = unstructured.SetNestedField(u.Object, "aGFuZA==", "data", "b")
+	})
+	w.becomes("the key is ours again", func() bool { return w.find(o).Object["data"].(map[string]any)["b"] == ours["b"] })
 }
 
 func onlyKnown(w *world) {

@@ -61,12 +61,13 @@ func Lost(fields json.RawMessage, manifest map[string]any, retained bool) iter.S
 			switch key {
 			case "apiVersion", "kind":
 				continue
-			case "sops", "stringData":
-				if object.IsEncrypted(manifest) && key == "sops" {
+			case "sops":
+				if object.IsEncrypted(manifest) {
 					continue // it was sent decrypted
 				}
-				if object.IsEncrypted(manifest) {
-					key = "data" // and so was this
+			case "stringData":
+				if object.IsSecret(manifest) {
+					key = "data" // it was sent as that
 				}
 			case "metadata":
 				meta, _ := value.(map[string]any)

@@ -3,8 +3,6 @@
 package push
 
 import (
-	"encoding/base64"
-	"maps"
 	"reflect"
 	"slices"
 	"sort"
@@ -133,18 +131,18 @@ type fields struct {
 // kinds are taken as they are: a list is one value.
 var schemas = sync.OnceValue(func() managedfields.TypeConverter { return applyconfigurations.NewTypeConverter(scheme.Scheme) })
 
-func newFields(object map[string]any) *fields {
+func newFields(manifest map[string]any) *fields {
 	f := &fields{set: fieldpath.NewSet()}
-	if object == nil {
+	if manifest == nil {
 		return f
 	}
-	u := &unstructured.Unstructured{Object: object}
+	u := &unstructured.Unstructured{Object: manifest}
 	gvk := u.GroupVersionKind()
 	if f.secret = gvk.Group == "" && gvk.Kind == "Secret"; f.secret {
-		object = keptData(object)
-		u.Object = object
+		manifest = object.Stored(manifest)
+		u.Object = manifest
 	}
-	f.object, f.canonical = object, canonical(u)
+	f.object, f.canonical = manifest, canonical(u)
 	var v *typed.TypedValue
 	var err error
 	if scheme.Scheme.Recognizes(gvk) {
@@ -160,27 +158,6 @@ func newFields(object map[string]any) *fields {
 		f.set = set
 	}
 	return f
-}
-
-// keptData is a Secret as a server keeps it: its stringData is in its data.
-func keptData(object map[string]any) map[string]any {
-	plain, ok := object["stringData"].(map[string]any)
-	if !ok {
-		return object
-	}
-	object = maps.Clone(object)
-	delete(object, "stringData")
-	data := map[string]any{}
-	if was, ok := object["data"].(map[string]any); ok {
-		data = maps.Clone(was)
-	}
-	for key, text := range plain {
-		if s, ok := text.(string); ok {
-			data[key] = base64.StdEncoding.EncodeToString([]byte(s))
-		}
-	}
-	object["data"] = data
-	return object
 }
 
 // canonical is an object of a kind of Kubernetes as a server would write it: an

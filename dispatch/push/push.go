@@ -284,7 +284,8 @@ func (p *apiMember) apply(ctx context.Context, manifest map[string]any, opt memb
 	if opt.UID != "" {
 		manifest = withUID(manifest, opt.UID)
 	}
-	body, err := json.Marshal(manifest)
+	sent := object.Stored(manifest)
+	body, err := json.Marshal(sent)
 	if err != nil {
 		return member.Applied{}, false, &member.Error{Reason: member.Invalid, Err: err}
 	}
@@ -306,7 +307,7 @@ func (p *apiMember) apply(ctx context.Context, manifest map[string]any, opt memb
 	defer a.done()
 	o, err := decodeAs[appliedObject](p, ref, a)
 	if err != nil {
-		return member.Applied{}, false, masked(err, manifest)
+		return member.Applied{}, false, masked(masked(err, manifest), sent)
 	}
 	if o.Metadata.UID == "" || o.Kind == "" {
 		return member.Applied{}, false, notKubernetes(a.status)

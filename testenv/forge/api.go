@@ -45,6 +45,14 @@ func (s *Server) Merge(by User, repo string, number int64) error {
 	return s.Do(by, http.MethodPost, fmt.Sprintf("/repos/%s/pulls/%d/merge", repo, number), map[string]any{"Do": "merge"}, nil)
 }
 
+// Report has the forge report each push to a repository to a URL, signed with a token.
+func (s *Server) Report(by User, repo, to, token string) error {
+	return s.Do(by, http.MethodPost, "/repos/"+repo+"/hooks", map[string]any{
+		"type": "gitea", "active": true, "events": []string{"push"},
+		"config": map[string]any{"url": to, "content_type": "json", "secret": token},
+	}, nil)
+}
+
 // Comment is a comment as the API has it.
 type Comment struct {
 	Body string

@@ -7,23 +7,19 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
-	"time"
+
+	"github.com/fairlead/fairlead/testenv/process"
 )
 
 // Server is a Gitea with a database of its own.
 type Server struct {
 	url, dir, program string
-	run               *exec.Cmd
-	ended             chan struct{}
-	words             words
+	run               *process.Process
 	admin             User
 }
 
@@ -55,25 +51,19 @@ func Run(dir string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	address, err := freeAddress()
+	address, err := process.FreeAddress()
 	if err != nil {
 		return nil, err
 	}
 
-	s := &Server{url: "http://" + address, dir: dir, program: program, ended: make(chan struct{})}
+	s := &Server{url: "http://" + address, dir: dir, program: program}
 	if err := os.WriteFile(s.config(), settings(dir, static, address), 0o600); err != nil {
 		return nil, err
 	}
-	s.run = s.command("web")
-	s.run.Stdout, s.run.Stderr = &s.words, &s.words
-	if err := s.run.Start(); err != nil {
-		return nil, fmt.Errorf("gitea: %w", err)
+	if s.run, err = process.Start(s.command("web")); err != nil {
+		return nil, err
 	}
-	go func() {
-		_ = s.run.Wait() // it is in the state of the process
-		close(s.ended)
-	}()
-	if err := s.await(); err != nil {
+	if err := s.run.Await(s.url + "/api/healthz"); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
 	if s.admin, err = s.createUser("root-of-all", "--admin"); err != nil {
@@ -83,35 +73,18 @@ func Run(dir string) (*Server, error) {
 }
 
 // binaries returns the program, and the directory of its templates, from hack/forge/bin
-// of the module that we stand in.
+// of the checkout that we stand in.
 func binaries() (program, static string, err error) {
-	dir, err := os.Getwd()
+	dir, err := process.Checkout()
 	if err != nil {
-		return "", "", err
+		return "", "", fmt.Errorf("there is no Gitea at hand: %w: stand in one where 'make forge' has built it", err)
 	}
-	for ; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			break
-		}
-		if dir == filepath.Dir(dir) {
-			return "", "", errors.New("there is no Gitea at hand: stand in a checkout of fairlead where 'make forge' has built it")
-		}
-	}
-
 	bin := filepath.Join(dir, "hack", "forge", "bin")
 	at, err := os.ReadFile(filepath.Join(bin, "static"))
 	if err != nil {
 		return "", "", fmt.Errorf("there is no Gitea in %s: 'make forge' in a checkout of fairlead builds it", bin)
 	}
 	return filepath.Join(bin, "gitea"), strings.TrimSpace(string(at)), nil
-}
-
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
 }
 
 // settings are those of a Gitea that asks nobody and reaches nobody.
@@ -152,6 +125,9 @@ ENABLED = false
 [mailer]
 ENABLED = false
 
+[webhook]
+ALLOWED_HOST_LIST = loopback
+
 [indexer]
 ISSUE_INDEXER_TYPE = db
 
@@ -180,36 +156,8 @@ func (s *Server) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// await waits until the server answers, or has ended.
-func (s *Server) await() error {
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); {
-		if resp, err := http.Get(s.url + "/api/healthz"); err == nil {
-			resp.Body.Close()
-			if resp.StatusCode == http.StatusOK {
-				return nil
-			}
-		}
-		select {
-		case <-s.ended:
-			return fmt.Errorf("gitea ended: %s\n%s", s.run.ProcessState, s.words.last())
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-	return fmt.Errorf("gitea does not answer: %s", s.words.last())
-}
-
 // Stop ends the server.
-func (s *Server) Stop() error {
-	_ = s.run.Process.Signal(syscall.SIGTERM)
-	select {
-	case <-s.ended: // by our signal
-		return nil
-	case <-time.After(20 * time.Second):
-		_ = s.run.Process.Kill()
-		<-s.ended
-		return errors.New("gitea did not end when it was told to")
-	}
-}
+func (s *Server) Stop() error { return s.run.Stop() }
 
 // URL is where the server is.
 func (s *Server) URL() string { return s.url }
@@ -231,24 +179,4 @@ func (s *Server) createUser(name string, more ...string) (User, error) {
 		return User{}, fmt.Errorf("user %s: no token in %q", name, out)
 	}
 	return User{name, strings.TrimSpace(string(out[at+4:]))}, nil
-}
-
-// words are what a program says, for the error that it may end with.
-type words struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-// Write implements io.Writer.
-func (w *words) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.text = append(w.text, p...)
-	return len(p), nil
-}
-
-func (w *words) last() []byte {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.text[max(0, len(w.text)-2000):]
 }
