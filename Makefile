@@ -19,7 +19,7 @@ forge: ## a real Gitea for the tests, built once
 flux: ## Flux's own controllers for the tests, built once
 	hack/flux/build.sh
 
-test: kube forge flux ## every test, on embedded and on real API servers, on a real forge, beside Flux, and in a browser
+test: kube forge flux ## every test, on embedded and on real API servers, on a real forge, and beside Flux
 	@command -v "$${CHROMIUM:-chromium}" >/dev/null || command -v google-chrome >/dev/null || echo "there is no Chromium: the tests of the page in a browser are left out (apt-get install chromium)"
 	$(GO) vet ./...
 	FAIRLEAD_REAL=1 $(GO) test -timeout 20m ./...
