@@ -143,7 +143,7 @@ func (p *rulerPlan) drawStop(s stop, y float64) {
 // drawNote writes the state in words: beside the lane, or above it at the right end.
 func (p *rulerPlan) drawNote(r row) {
 	worst := r.worst()
-	at, anchor, most := point{p.right + 26, r.y + 4}, "start", p.width-p.right-26
+	at, anchor, most := point{p.right + 26, r.y + 4}, "start", (p.width-p.right-26)*0.95 // words are bold
 	if !p.wide {
 		at, anchor, most = point{p.width, r.y - 16}, "end", p.width*0.55
 	}
