@@ -151,7 +151,10 @@ func (p *rulerPlan) drawNote(r row) {
 	p.begin("g", attrs{"class", worst.State.look().class})
 	p.begin("text", attrs{"x", at.x, "y", at.y, "text-anchor", anchor, "class", "t-note"})
 	word := worst.words()
-	if all := r.clusters(); all > 1 {
+	switch all := r.clusters(); {
+	case all > 1 && len(worst.clusters) == all:
+		word = fmt.Sprintf("all %d %s", all, word)
+	case all > 1:
 		word = fmt.Sprintf("%d of %d %s", len(worst.clusters), all, word)
 	}
 	p.begin("tspan", attrs{"class", "t-word"})
