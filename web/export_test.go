@@ -17,3 +17,6 @@ func (s *Server) Nudge() {
 	default:
 	}
 }
+
+// Waiting counts the requests whose turn it is or that wait for theirs.
+func (s *Server) Waiting() int { return len(s.travel.queue.waiting) }

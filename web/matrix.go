@@ -359,7 +359,10 @@ func (m *matrixBody) toggle(g *group, open bool) string {
 
 // text is how a namespace is, in a few words.
 func (g *group) text() string {
-	if g.well() {
+	switch {
+	case g.tally.all() == 0:
+		return "sent nowhere"
+	case g.well():
 		return "all current"
 	}
 	text := ""

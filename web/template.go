@@ -199,7 +199,7 @@ func (q *request) whyCluster(o *overview, c report.WhyCluster, at cell) whyClust
 	n := o.number[c.Cluster]
 	out := whyCluster{Name: c.Cluster, Address: q.Cluster(c.Cluster), ID: "on-" + c.Cluster, Wave: o.waves[o.clusters[n].wave].Name, cell: at,
 		Reason: last.Sentence(q.server.options.Now()), Where: last.Where(), WhereAddress: q.fileOf(last), Failure: c.Failure, Chain: q.steps(c.Trace), Next: c.Next}
-	if at.mark == markFailed || at.mark == markUnknown || at.mark == markBehind || at.mark == markRolling {
+	if at.mark != markHeld && at.mark != markCurrent {
 		out.Reason = cmp.Or(at.why, out.Reason)
 	}
 	if c.Runs != nil {

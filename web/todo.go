@@ -5,7 +5,6 @@ package web
 import "net/http"
 
 func (s *Server) rulerPage(q *request) error { return s.noPage(q) }
-func (s *Server) apiHandler() http.Handler   { return s.handler(s.noPage) }
 func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, "not yet", http.StatusNotFound)
 }

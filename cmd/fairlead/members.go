@@ -4,13 +4,10 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"io"
 	"maps"
-	"path"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -84,71 +81,11 @@ func choosing(words []string) func(*propagate.State) ([]*fleet.Cluster, error) {
 	return func(s *propagate.State) ([]*fleet.Cluster, error) { return chosen(s, words) }
 }
 
-// chosen returns the clusters of the fleet that words select: by name, by glob,
-// and by wave=N of any policy's waves. Without words it returns all.
+// chosen returns the clusters of the fleet that words select, as [status.Choose] does.
 func chosen(s *propagate.State, words []string) ([]*fleet.Cluster, error) {
-	names := map[string]bool{}
-	for _, word := range words {
-		found, err := clustersCalled(s, word)
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range found {
-			names[name] = true
-		}
+	clusters, err := status.Choose(s, words)
+	if word := (*status.WordError)(nil); errors.As(err, &word) {
+		return nil, &usageError{err}
 	}
-
-	var clusters []*fleet.Cluster
-	for c := range s.Snapshot.Clusters.Values() {
-		if len(words) == 0 || names[c.Name] {
-			clusters = append(clusters, c)
-		}
-	}
-
-	return clusters, nil
-}
-
-func clustersCalled(s *propagate.State, word string) (found []string, err error) {
-	if text, ok := strings.CutPrefix(word, "wave="); ok {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 {
-			return nil, usagef("-c %s: waves are numbered from 1", word)
-		}
-		if found = inWave(s, n); len(found) == 0 {
-			return nil, fmt.Errorf("-c: no policy has a wave %d", n)
-		}
-		return found, nil
-	}
-	if _, ok := s.Snapshot.Clusters.Get(word); ok {
-		return []string{word}, nil
-	}
-
-	for c := range s.Snapshot.Clusters.Values() {
-		ok, err := path.Match(word, c.Name)
-		if err != nil {
-			return nil, usagef("-c %q: %w", word, err)
-		}
-		if ok {
-			found = append(found, c.Name)
-		}
-	}
-
-	if len(found) == 0 && strings.ContainsAny(word, "*?[") {
-		return nil, fmt.Errorf("-c: no cluster of the fleet matches %q", word)
-	}
-	if len(found) == 0 {
-		return nil, fmt.Errorf("-c: the fleet has no cluster %q", word)
-	}
-
-	return found, nil
-}
-
-// inWave returns the clusters of wave n of any policy.
-func inWave(s *propagate.State, n int) (names []string) {
-	for p := range s.Snapshot.Policies.Values() {
-		if waves := s.Snapshot.WavesOf(p); n <= len(waves) {
-			names = append(names, waves[n-1]...)
-		}
-	}
-	return names
+	return clusters, err
 }

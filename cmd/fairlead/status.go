@@ -108,7 +108,7 @@ func (f *statusFlags) show(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if f.wave > 0 && len(inWave(&seen.State, f.wave)) == 0 {
+	if f.wave > 0 && len(status.InWave(&seen.State, f.wave)) == 0 {
 		return fmt.Errorf("--wave: no policy has a wave %d", f.wave)
 	}
 
