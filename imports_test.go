@@ -70,11 +70,11 @@ var imports = []struct{ pkg, ours string }{
 	// Doors.
 	{"forge", "fleet propagate source look/report look/plan printable"},
 	{"review", "object propagate source look/history look/plan forge reconcile review printable"},
-	{"web", "api object ordered fleet propagate source eventlog look web printable"},
 	{"controller/webhook", "controller/webhook"},
 	{"web/auth", "printable"},
 	{"web/draw", "printable"},
 	{"web/stream", "printable"},
+	{"web", "api object ordered fleet propagate source eventlog look web printable"},
 	{"examples", "examples"},
 	{"metrics", "dispatch reconcile"},
 	{"controller", "api credentials object fleet propagate source dispatch look forge reconcile review decrypt metrics controller printable"},
