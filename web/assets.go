@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"path"
 	"strings"
+
+	"github.com/fairlead/fairlead/web/draw"
 )
 
 //go:embed assets
@@ -26,6 +28,13 @@ var assets, assetNames = readAssets()
 
 func readAssets() (map[string]asset, map[string]string) {
 	files, names := map[string]asset{}, map[string]string{}
+	add := func(file string, content []byte) {
+		sum := sha256.Sum256(content)
+		ext := path.Ext(file)
+		name := strings.TrimSuffix(file, ext) + "-" + hex.EncodeToString(sum[:6]) + ext
+		files[name] = asset{content, mime.TypeByExtension(ext)}
+		names[file] = name
+	}
 	entries, err := assetFiles.ReadDir("assets")
 	if err != nil {
 		panic(err) // they are embedded
@@ -35,12 +44,9 @@ func readAssets() (map[string]asset, map[string]string) {
 		if err != nil {
 			panic(err)
 		}
-		sum := sha256.Sum256(content)
-		ext := path.Ext(e.Name())
-		name := strings.TrimSuffix(e.Name(), ext) + "-" + hex.EncodeToString(sum[:6]) + ext
-		files[name] = asset{content, mime.TypeByExtension(ext)}
-		names[e.Name()] = name
+		add(e.Name(), content)
 	}
+	add("draw.css", []byte(draw.Style))
 	return files, names
 }
 

@@ -29,15 +29,20 @@ type Fleet struct {
 	// Members is what members were last seen to have; nil, or a nil result, shows what
 	// the fold decided.
 	Members func() *Members
+	// Changed tells that the branch may have moved, or that members have something else.
+	// Without it the page looks every two seconds.
+	Changed <-chan struct{}
 	// Forge has the addresses of the repository on its forge.
 	Forge Forge
 }
 
 // Members is what members were seen to have.
 type Members struct {
-	Head  string // of the fleet, that they were compared with
-	At    time.Time
-	Cells map[object.ID]map[string]*status.Cell
+	Head string // of the fleet, that they were compared with
+	// Version names what they have: it is another one when that is.
+	Version string
+	At      time.Time
+	Cells   map[object.ID]map[string]*status.Cell
 	// Silent has the reasons of the clusters that gave no answer.
 	Silent map[string]string
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/fairlead/fairlead/fleet"
@@ -25,13 +26,8 @@ type line struct {
 	state   *propagate.State
 	refusal *report.Refusal
 	log     *history.Log
-	stones  map[string]history.Folded
+	stones  stones
 }
-
-// stoneEvery is how many commits there are between states that are kept in memory, from
-// which those at other commits are folded. States share what is equal, so one costs what
-// its commits have changed.
-const stoneEvery = 50
 
 // follower folds the followed branch whenever it moves. It is used by one goroutine.
 type follower struct {
@@ -82,7 +78,7 @@ func (f *follower) fold(head string) (*line, error) {
 		return nil, fmt.Errorf("%s has no commits", source.Short(head))
 	}
 
-	next := &line{repo: f.states.Repo, head: head, log: history.NewLog(), stones: map[string]history.Folded{}}
+	next := &line{repo: f.states.Repo, head: head, log: history.NewLog()}
 	var before propagate.State
 	folded := f.continues(commits)
 	if folded > 0 {
@@ -91,16 +87,12 @@ func (f *follower) fold(head string) (*line, error) {
 
 	begun := history.Begins(commits)
 	unsettled := history.Unsettled(commits)
-	stones := map[string]history.Folded{}
-	for hash, folded := range next.stones {
-		stones[hash] = folded
-	}
 	_, err = f.states.History.Fold(before, commits[folded:], func(c *source.Commit, after propagate.State) error {
 		next.log.Step(c, &before, &after)
 		before = after
 		folded++
-		if folded%stoneEvery == 0 && folded > unsettled {
-			stones[c.Hash] = history.Folded{State: after, Begun: begun}
+		if folded > unsettled {
+			next.stones = next.stones.with(folded, history.Folded{State: after, Begun: begun})
 		}
 		f.told(folded, len(commits))
 		return nil
@@ -113,7 +105,7 @@ func (f *follower) fold(head string) (*line, error) {
 	if before.Snapshot == nil {
 		before.Snapshot = &fleet.Snapshot{}
 	}
-	next.stones, next.state = stones, &before
+	next.state = &before
 	next.commit, _, _ = next.log.Commit(head)
 	next.branch = f.fleet.Ref
 	if next.branch == "" {
@@ -152,15 +144,17 @@ func (l *line) inMemory(commit string) (history.Folded, bool) {
 	if commit == l.head {
 		return history.Folded{State: *l.state, Begun: true}, true
 	}
-	f, known := l.stones[commit]
-	return f, known
+	return l.stones.at(commit)
 }
 
 // followEvery is how often the follower looks whether the branch has moved.
 const followEvery = 2 * time.Second
 
-// Run follows the branch until ctx is done.
+// Run follows the branch until ctx is done. Then it ends the streams of events.
 func (s *Server) Run(ctx context.Context) error {
+	var hub sync.WaitGroup
+	hub.Go(func() { s.hub.Run(ctx) })
+	defer hub.Wait()
 	f := &follower{fleet: s.options.Fleet, told: func(done, all int) { s.progress.Store(&progress{done, all}) }}
 	var fetched time.Time
 	failed := ""
@@ -184,11 +178,13 @@ func (s *Server) Run(ctx context.Context) error {
 		if next != nil {
 			s.moved(next)
 		}
+		s.publish()
 
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-s.nudge:
+		case <-s.options.Fleet.Changed:
 		case <-time.After(followEvery):
 		}
 	}

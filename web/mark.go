@@ -206,6 +206,7 @@ type tally struct {
 	marks [marks]int32
 	// held, behind and deferred count the cells of which that is true, whatever else is.
 	held, behind, deferred int32
+	waiting                int32 // commits, of all cells
 }
 
 func (t *tally) add(c cell) {
@@ -219,6 +220,7 @@ func (t *tally) add(c cell) {
 	if c.deferred {
 		t.deferred++
 	}
+	t.waiting += int32(c.waiting)
 }
 
 func (t *tally) join(other *tally) {
@@ -226,6 +228,7 @@ func (t *tally) join(other *tally) {
 		t.marks[m] += other.marks[m]
 	}
 	t.held, t.behind, t.deferred = t.held+other.held, t.behind+other.behind, t.deferred+other.deferred
+	t.waiting += other.waiting
 }
 
 // all counts the cells of works, and of what is deferred to be one.

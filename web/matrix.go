@@ -257,7 +257,7 @@ func (m *matrixBody) lines() error {
 			continue
 		}
 		open := m.isOpen(g)
-		shown := groupRows{Name: g.Name, ID: "ns-" + url.PathEscape(g.Name), Open: open, Mark: g.tally.worst(), N: len(g.rows), Text: g.text()}
+		shown := groupRows{Name: g.Name, ID: g.partID(), Open: open, Mark: g.tally.worst(), N: len(g.rows), Text: g.text()}
 		shown.Address = m.toggle(g, open)
 		if shown.Name == "" {
 			shown.Name = "(no namespace)"
@@ -356,6 +356,9 @@ func (m *matrixBody) toggle(g *group, open bool) string {
 		}
 	})
 }
+
+// partID is the id of a group on the page.
+func (g *group) partID() string { return "ns-" + url.PathEscape(g.Name) }
 
 // text is how a namespace is, in a few words.
 func (g *group) text() string {

@@ -24,7 +24,7 @@ var functions = template.FuncMap{
 
 // templates are the pages, each with the parts that all have.
 var templates = parse("matrix", "template", "holds", "policy", "policies",
-	"cluster", "clusters", "timeline", "search", "plan", "error")
+	"cluster", "clusters", "timeline", "search", "ruler", "plan", "error")
 
 func parse(names ...string) map[string]*template.Template {
 	base := template.Must(template.New("").Funcs(functions).ParseFS(pageFiles, "pages/base.html"))
@@ -51,7 +51,7 @@ type page struct {
 	Troubles    []string
 	SeenAt      string // when members were asked; "" if nobody has
 	Search      string
-	Path        string
+	Version     string // of what is shown at the head
 	Body        any
 }
 
@@ -62,7 +62,7 @@ type commitText struct {
 
 // page returns what every page shows.
 func (q *request) page(code int, name, title string, body any) *page {
-	p := &page{links: q.links, Name: name, Title: title, Fleet: q.server.options.Fleet.Name, Search: q.URL.Query().Get("q"), Path: q.URL.RequestURI(), Body: body}
+	p := &page{links: q.links, Name: name, Title: title, Fleet: q.server.options.Fleet.Name, Search: q.URL.Query().Get("q"), Body: body}
 	if trouble := q.server.trouble.Load(); trouble != nil {
 		p.Troubles = append(p.Troubles, "The branch cannot be followed: "+*trouble)
 	}
@@ -73,7 +73,7 @@ func (q *request) page(code int, name, title string, body any) *page {
 		return p
 	}
 
-	p.Branch = q.line.branch
+	p.Branch, p.Version = q.line.branch, q.server.version(q.line)
 	if p.Fleet == "" {
 		p.Fleet = q.line.state.Name()
 	}

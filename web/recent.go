@@ -9,9 +9,8 @@ import (
 
 // recent keeps the values that were used last.
 type recent[K comparable, V any] struct {
-	most int
-
 	mu     sync.Mutex
+	most   int
 	values map[K]V
 	order  []K // the one that was used last is last
 }
@@ -48,6 +47,13 @@ func (r *recent[K, V]) used(key K) {
 		r.order = slices.Delete(r.order, i, i+1)
 	}
 	r.order = append(r.order, key)
+}
+
+// limit changes how many values are kept.
+func (r *recent[K, V]) limit(most int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.most = most
 }
 
 // clear forgets everything.

@@ -97,6 +97,9 @@ func (q *request) commitOf(parameter, text string) (string, error) {
 	if _, _, ok := q.line.log.Commit(text); ok {
 		return text, nil
 	}
+	if hash := q.line.log.Abbreviated(text); hash != "" {
+		return hash, nil
+	}
 	return q.line.repo.Resolve(text)
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/fairlead/fairlead/web/stream"
 )
 
 // Options are what a Server is made of.
@@ -18,6 +20,10 @@ type Options struct {
 	Now func() time.Time
 	// Log is told what goes wrong and no request is about. Nil tells nobody.
 	Log func(text string)
+	// Streams are the limits of event streams, shared by the pages of a process; nil is a
+	// limit of its own. Address is whom a stream counts for; nil is the other end.
+	Streams *stream.Limits
+	Address func(*http.Request) string
 	// Waiting is how many requests may wait for the history to be folded. 0 is 32.
 	Waiting int
 }
@@ -36,6 +42,9 @@ type Server struct {
 	travel *travel
 	views  *views
 	plans  *recent[string, *planned]
+
+	hub       *stream.Hub
+	published string // the version that the hub has; only Run knows
 }
 
 // New returns the server of a fleet.
@@ -53,6 +62,7 @@ func New(o Options) *Server {
 	s.travel = newTravel(s, o.Waiting)
 	s.views = &views{}
 	s.plans = newRecent[string, *planned](maxPlans)
+	s.hub = stream.New(stream.Options{Limits: o.Streams, Address: o.Address})
 	s.routes()
 	return s
 }
@@ -101,7 +111,7 @@ func (s *Server) routes() {
 
 	s.mux.Handle("GET "+s.options.Prefix+"/api/v1/{report}", s.apiHandler())
 	s.mux.Handle("GET "+s.options.Prefix+"/assets/{name}", http.HandlerFunc(serveAsset))
-	s.mux.HandleFunc("GET "+s.options.Prefix+"/events", s.stream)
+	s.mux.Handle("GET "+s.options.Prefix+"/events", s.hub)
 	s.mux.HandleFunc("GET "+s.options.Prefix+"/healthz", s.healthz)
 }
 

@@ -22,11 +22,11 @@ type travel struct {
 	fetched *recent[int, time.Time]           // heads of pull requests
 }
 
-// maxStates is how many states of other commits are kept, and maxWorks how many works
-// they may have before only the last one is.
+// maxStates is how many states of other commits are kept, and maxWorks how many works they
+// may have together. One always is.
 const (
 	maxStates = 16
-	maxWorks  = 200_000
+	maxWorks  = 100_000
 )
 
 func newTravel(s *Server, waiting int) *travel {
@@ -69,9 +69,7 @@ func (t *travel) at(ctx context.Context, commit string) (*propagate.State, error
 			folded.Snapshot = &fleet.Snapshot{}
 		}
 		state = &folded
-		if folded.Works > maxWorks {
-			t.folded.clear()
-		}
+		t.folded.limit(max(min(maxStates, maxWorks/max(folded.Works, 1)), 1))
 		t.folded.put(commit, state)
 		return nil
 	})

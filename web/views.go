@@ -2,7 +2,12 @@
 
 package web
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/fairlead/fairlead/look/history"
+	"github.com/fairlead/fairlead/propagate"
+)
 
 // views keeps the overviews that were asked for last. The one of a commit is made once,
 // however many ask for it.
@@ -24,9 +29,13 @@ const maxViews = 8
 
 // of returns the overview that a request is about.
 func (v *views) of(q *request) *overview {
-	members := q.members()
-	found := v.find(q.commit.Hash, members)
-	found.once.Do(func() { found.overview = newOverview(q.state, q.commit.Hash, q.line.log, members) })
+	return v.at(q.commit.Hash, q.state, q.line.log, q.members())
+}
+
+// at returns the overview of a state.
+func (v *views) at(commit string, state *propagate.State, log *history.Log, members *Members) *overview {
+	found := v.find(commit, members)
+	found.once.Do(func() { found.overview = newOverview(state, commit, log, members) })
 	return found.overview
 }
 

@@ -60,7 +60,32 @@ type logChange struct {
 	place    int
 	like     propagate.Change // without cluster and replicas
 	clusters []uint32         // nil for the object as a whole
+	// replicas are those of the clusters: one for each, or one for all.
 	replicas []propagate.ReplicaChange
+}
+
+// replicasOn returns the replicas of the nth cluster; nil for kinds without.
+func (c *logChange) replicasOn(n int) *propagate.ReplicaChange {
+	switch len(c.replicas) {
+	case 0:
+		return nil
+	case 1:
+		return &c.replicas[0]
+	}
+	return &c.replicas[n]
+}
+
+// addReplicas adds those of one more cluster.
+func (c *logChange) addReplicas(r propagate.ReplicaChange) {
+	if n := len(c.clusters) - 1; len(c.replicas) == 1 && n > 0 {
+		if c.replicas[0] == r {
+			return
+		}
+		for range n - 1 {
+			c.replicas = append(c.replicas, c.replicas[0])
+		}
+	}
+	c.replicas = append(c.replicas, r)
 }
 
 // NewLog returns a log without commits.
@@ -93,6 +118,9 @@ func (l *Log) Step(c *source.Commit, before, after *propagate.State) {
 		if l.add(at, change) {
 			added.objects = append(added.objects, change.Object)
 		}
+	}
+	for _, id := range added.objects {
+		l.objects[id].share(at)
 	}
 	l.commits = append(l.commits, added)
 	l.place[c.Hash] = at
@@ -130,7 +158,7 @@ func (l *Log) add(at int, change propagate.Change) bool {
 		g := &o.changes[i]
 		g.clusters = append(g.clusters, l.clusterNumber(change.Cluster))
 		if change.Replicas != nil {
-			g.replicas = append(g.replicas, *change.Replicas)
+			g.addReplicas(*change.Replicas)
 		}
 		return first
 	}
@@ -144,6 +172,19 @@ func (l *Log) add(at int, change propagate.Change) bool {
 	}
 	o.changes = append(o.changes, g)
 	return first
+}
+
+// share has the changes of a commit share the clusters of the object's last change, where
+// they are the same: mostly they are.
+func (o *logObject) share(at int) {
+	i := o.first(at)
+	for k := i; k < len(o.changes); k++ {
+		g := &o.changes[k]
+		if i > 0 && slices.Equal(g.clusters, o.changes[i-1].clusters) {
+			g.clusters = o.changes[i-1].clusters
+		}
+		g.clusters = slices.Clip(g.clusters)
+	}
 }
 
 // alike is the index of a change of the same commit that differs in nothing but the
@@ -187,6 +228,23 @@ func (l *Log) Commit(hash string) (c *LogCommit, place int, ok bool) {
 		c = l.commits[place]
 	}
 	return c, place, ok
+}
+
+// Abbreviated returns the commit whose hash begins so; "" if none does, or more than one.
+func (l *Log) Abbreviated(hash string) (found string) {
+	if len(hash) < 7 {
+		return ""
+	}
+	for _, c := range l.Commits() {
+		switch {
+		case !strings.HasPrefix(c.Hash, hash):
+		case found != "":
+			return ""
+		default:
+			found = c.Hash
+		}
+	}
+	return found
 }
 
 // Changes returns what a commit did, by object and cluster.
@@ -270,9 +328,7 @@ func (l *Log) happened(all []propagate.Change, o *logObject, place int) []propag
 		for k, n := range g.clusters {
 			c := g.like
 			c.Cluster = l.clusters[n]
-			if g.replicas != nil {
-				c.Replicas = &g.replicas[k]
-			}
+			c.Replicas = g.replicasOn(k)
 			all = append(all, c)
 		}
 	}

@@ -49,4 +49,49 @@
     }
     event.preventDefault();
   });
+
+  // Live: when the server says that something has changed, this page is asked for again, and
+  // what differs is replaced in place. Open folds, the focus and the scroll stay.
+  const main = () => document.getElementById("main");
+  const say = (state, text) => {
+    const live = document.getElementById("live");
+    if (!live) return;
+    live.dataset.state = state;
+    live.textContent = text;
+  };
+  let source, timer, busy, again;
+  const refresh = async () => {
+    if (busy) { again = true; return; }
+    busy = true;
+    const before = new Map(Array.from(document.querySelectorAll("main tbody[id] tr[id]"), (row) => [row.id, row.innerHTML]));
+    try {
+      await htmx.ajax("GET", location.pathname + location.search, { target: "#main", select: "#main", swap: "outerMorph" });
+    } catch (e) { /* the stream tells whether the server is there */ }
+    for (const row of document.querySelectorAll("main tbody[id] tr[id]")) {
+      row.classList.toggle("changed", before.has(row.id) && before.get(row.id) !== row.innerHTML);
+    }
+    busy = false;
+    if (again) { again = false; soon(); }
+  };
+  const soon = () => {
+    clearTimeout(timer);
+    timer = setTimeout(refresh, 50 + Math.random() * 400);
+  };
+  const listen = () => {
+    if (!window.EventSource || !main() || "past" in main().dataset || source) return;
+    source = new EventSource(document.body.dataset.events + "?since=" + encodeURIComponent(main().dataset.version || ""));
+    source.addEventListener("ready", (event) => {
+      say("live", "live");
+      if (JSON.parse(event.data).version !== main().dataset.version) soon();
+    });
+    source.addEventListener("changed", soon);
+    source.addEventListener("resync", soon);
+    source.addEventListener("error", () => {
+      say("lost", "not connected");
+      if (source.readyState !== EventSource.CLOSED) return;
+      source = null;
+      setTimeout(listen, 10000 + Math.random() * 20000);
+    });
+  };
+  listen();
 })();
