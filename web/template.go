@@ -5,6 +5,7 @@ package web
 import (
 	"cmp"
 	"fmt"
+	"html/template"
 	"slices"
 	"strings"
 
@@ -115,7 +116,9 @@ type templateBody struct {
 	Seen     bool
 	Pages    []pageLink
 	Replicas bool
-	More     int // changes that are older than those shown
+	// Wide and Narrow are pictures of the replicas, if there are several clusters.
+	Wide, Narrow template.HTML
+	More         int // changes that are older than those shown
 }
 
 // step is one step of a trace.
@@ -168,6 +171,7 @@ func (b *templateBody) explain(q *request, o *overview, w *report.Why) {
 		}
 		b.absent(q, c)
 	}
+	b.drawReplicas(w.Clusters, cells)
 	slices.SortStableFunc(b.Clusters, func(x, y whyCluster) int { return cmp.Compare(x.mark, y.mark) })
 
 	if r == nil {
