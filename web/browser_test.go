@@ -19,6 +19,7 @@ func TestMain(m *testing.M) { os.Exit(browser.Main(m)) }
 // pages of the fleet acme, by the name of their picture.
 var pages = map[string]string{
 	"matrix":   "/",
+	"ruler":    "/ruler",
 	"holds":    "/holds",
 	"timeline": "/timeline",
 	"clusters": "/clusters",

@@ -59,7 +59,7 @@
     live.dataset.state = state;
     live.textContent = text;
   };
-  let source, timer, busy, again;
+  let timer, busy, again;
   const refresh = async () => {
     if (busy) { again = true; return; }
     busy = true;
@@ -77,21 +77,57 @@
     clearTimeout(timer);
     timer = setTimeout(refresh, 50 + Math.random() * 400);
   };
+
+  // One stream serves all tabs: a browser has six connections to a server, and streams that
+  // take them keep every page from loading. Of the tabs that are looked at, the one that
+  // has the lock listens, and tells the others. Where there are no locks, since the page
+  // came without TLS, a tab listens for itself.
+  let source, retry, last, release, waiting;
+  const address = document.body.dataset.events;
+  const tabs = "BroadcastChannel" in window ? new BroadcastChannel("fairlead " + address) : null;
+  const hear = (news) => {
+    if (!main() || "past" in main().dataset) return;
+    say(news.version ? "live" : "lost", news.version ? "live" : "not connected");
+    if (news.version && news.version !== main().dataset.version) soon();
+  };
+  const tell = (news) => {
+    last = news;
+    tabs?.postMessage(news);
+    hear(news);
+  };
   const listen = () => {
-    if (!window.EventSource || !main() || "past" in main().dataset || source) return;
-    source = new EventSource(document.body.dataset.events + "?since=" + encodeURIComponent(main().dataset.version || ""));
-    source.addEventListener("ready", (event) => {
-      say("live", "live");
-      if (JSON.parse(event.data).version !== main().dataset.version) soon();
-    });
-    source.addEventListener("changed", soon);
-    source.addEventListener("resync", soon);
+    source = new EventSource(address + "?since=" + encodeURIComponent(main().dataset.version || ""));
+    for (const kind of ["ready", "changed", "resync"]) {
+      source.addEventListener(kind, (event) => tell({ version: JSON.parse(event.data).version }));
+    }
     source.addEventListener("error", () => {
-      say("lost", "not connected");
-      if (source.readyState !== EventSource.CLOSED) return;
-      source = null;
-      setTimeout(listen, 10000 + Math.random() * 20000);
+      tell({});
+      if (source.readyState === EventSource.CLOSED) retry = setTimeout(listen, 10000 + Math.random() * 20000);
     });
   };
-  listen();
+  const join = () => {
+    if (waiting || document.hidden || !window.EventSource || !main() || "past" in main().dataset) return;
+    waiting = new AbortController();
+    tabs?.postMessage({ ask: true });
+    if (!tabs || !navigator.locks) { listen(); return; }
+    navigator.locks.request("fairlead " + address, { signal: waiting.signal }, () => waiting && new Promise((done) => {
+      release = done;
+      listen();
+    })).catch(() => { /* it left before it was its turn */ });
+  };
+  const leave = () => {
+    clearTimeout(retry);
+    source?.close();
+    waiting?.abort();
+    release?.();
+    source = release = waiting = last = undefined;
+  };
+  if (tabs) tabs.onmessage = (event) => {
+    if (!event.data.ask) hear(event.data);
+    else if (source && last) tabs.postMessage(last);
+  };
+  document.addEventListener("visibilitychange", () => document.hidden ? leave() : join());
+  addEventListener("pagehide", leave);
+  addEventListener("pageshow", (event) => { if (event.persisted) join(); });
+  join();
 })();
