@@ -77,21 +77,58 @@
     clearTimeout(timer);
     timer = setTimeout(refresh, 50 + Math.random() * 400);
   };
-  const listen = () => {
-    if (!window.EventSource || !main() || "past" in main().dataset || source) return;
-    source = new EventSource(document.body.dataset.events + "?since=" + encodeURIComponent(main().dataset.version || ""));
-    source.addEventListener("ready", (event) => {
-      say("live", "live");
-      if (JSON.parse(event.data).version !== main().dataset.version) soon();
-    });
-    source.addEventListener("changed", soon);
-    source.addEventListener("resync", soon);
+  // A browser opens six connections to a host, and a stream takes one for good: of all tabs
+  // one has the stream, and tells the others.
+  const address = document.body.dataset.events;
+  const channel = window.BroadcastChannel ? new BroadcastChannel("fairlead " + address) : null;
+  let last;
+  const hear = (message) => {
+    last = message;
+    if (message.kind === "lost") return say("lost", "not connected");
+    say("live", "live");
+    if (message.version !== main().dataset.version) soon();
+  };
+  const tell = (message) => {
+    hear(message);
+    channel?.postMessage(message);
+  };
+  const connect = () => {
+    source = new EventSource(address + "?since=" + encodeURIComponent(main().dataset.version || ""));
+    for (const kind of ["ready", "changed", "resync"]) {
+      source.addEventListener(kind, (event) => tell({ kind, version: JSON.parse(event.data).version }));
+    }
     source.addEventListener("error", () => {
-      say("lost", "not connected");
-      if (source.readyState !== EventSource.CLOSED) return;
+      tell({ kind: "lost" });
+      if (source?.readyState !== EventSource.CLOSED) return;
       source = null;
-      setTimeout(listen, 10000 + Math.random() * 20000);
+      setTimeout(() => { if (leads && !source) connect(); }, 10000 + Math.random() * 20000);
     });
   };
+  let leads = false, resign;
+  const listen = () => {
+    if (!window.EventSource || !main() || "past" in main().dataset) return;
+    const lead = () => {
+      leads = true;
+      connect();
+      return new Promise((done) => { resign = done; });
+    };
+    if (!navigator.locks || !channel) return void lead();
+    channel.postMessage({ kind: "who" });
+    navigator.locks.request("fairlead " + address, lead);
+  };
+  if (channel) {
+    channel.onmessage = (event) => {
+      if (!main() || "past" in main().dataset) return;
+      if (event.data.kind !== "who") return hear(event.data);
+      if (leads && last) channel.postMessage(last);
+    };
+  }
+  addEventListener("pagehide", () => {
+    source?.close();
+    source = null;
+    leads = false;
+    resign?.();
+  });
+  addEventListener("pageshow", (event) => { if (event.persisted) listen(); });
   listen();
 })();
