@@ -165,6 +165,19 @@ func (r *Repo) User() (name, mail string, err error) {
 	return user.Options.Get("name"), user.Options.Get("email"), nil
 }
 
+// Origin is where a mirror comes from, or where a repository that was opened in place
+// pushes to; "" if that is not known.
+func (r *Repo) Origin() string {
+	if remote := r.Remote(); remote != "" {
+		return remote
+	}
+	address, err := r.origin()
+	if err != nil {
+		return ""
+	}
+	return address
+}
+
 // origin is the push address of the remote called origin; "" if there is none.
 func (r *Repo) origin() (string, error) {
 	c, err := r.config()

@@ -20,3 +20,6 @@ func (s *Server) Nudge() {
 
 // Waiting counts the requests whose turn it is or that wait for theirs.
 func (s *Server) Waiting() int { return len(s.travel.queue.waiting) }
+
+// Version is what pages at the head say that they show.
+func (s *Server) Version() string { return s.version(s.line.Load()) }

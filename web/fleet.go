@@ -26,9 +26,11 @@ type Fleet struct {
 	// Fetch updates the repository, every FetchEvery; nil if it is a local one.
 	Fetch      func(context.Context) error
 	FetchEvery time.Duration
-	// Members is what members were last seen to have; nil, or a nil result, shows what
-	// the fold decided.
+	// Members is what members were last seen to have, where somebody else sees them. Ask is
+	// how the page asks them itself, every FetchEvery. Without either it shows what the fold
+	// decided.
 	Members func() *Members
+	Ask     *status.Members
 	// Changed tells that the branch may have moved, or that members have something else.
 	// Without it the page looks every two seconds.
 	Changed <-chan struct{}

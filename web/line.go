@@ -152,9 +152,12 @@ const followEvery = 2 * time.Second
 
 // Run follows the branch until ctx is done. Then it ends the streams of events.
 func (s *Server) Run(ctx context.Context) error {
-	var hub sync.WaitGroup
-	hub.Go(func() { s.hub.Run(ctx) })
-	defer hub.Wait()
+	var beside sync.WaitGroup
+	beside.Go(func() { s.hub.Run(ctx) })
+	if s.options.Fleet.Ask != nil {
+		beside.Go(func() { s.ask(ctx) })
+	}
+	defer beside.Wait()
 	f := &follower{fleet: s.options.Fleet, told: func(done, all int) { s.progress.Store(&progress{done, all}) }}
 	var fetched time.Time
 	failed := ""

@@ -69,6 +69,9 @@ func (q *request) page(code int, name, title string, body any) *page {
 	if unfetched := q.server.unfetched.Load(); unfetched != nil {
 		p.Troubles = append(p.Troubles, "The repository is not fetched: "+*unfetched)
 	}
+	if unasked := q.server.unasked.Load(); unasked != nil {
+		p.Troubles = append(p.Troubles, "The clusters are not asked: "+*unasked)
+	}
 	if q.line == nil {
 		return p
 	}

@@ -123,13 +123,14 @@ func (q *request) members() *Members { return q.server.membersAt(q.commit.Hash) 
 
 // membersAt returns what members have compared with a commit; nil if nobody knows.
 func (s *Server) membersAt(commit string) *Members {
-	if s.options.Fleet.Members == nil {
+	m := s.seen.Load()
+	if s.options.Fleet.Members != nil {
+		m = s.options.Fleet.Members()
+	}
+	if m == nil || m.Head != commit {
 		return nil
 	}
-	if m := s.options.Fleet.Members(); m != nil && m.Head == commit {
-		return m
-	}
-	return nil
+	return m
 }
 
 // one returns the value of a parameter that may be given once, "" if it is not, and

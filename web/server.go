@@ -36,8 +36,11 @@ type Server struct {
 
 	line      atomic.Pointer[line]
 	progress  atomic.Pointer[progress]
-	trouble   atomic.Pointer[string] // why the branch cannot be followed
-	unfetched atomic.Pointer[string] // why the repository is not fetched
+	trouble   atomic.Pointer[string]  // why the branch cannot be followed
+	unfetched atomic.Pointer[string]  // why the repository is not fetched
+	unasked   atomic.Pointer[string]  // why the clusters are not asked
+	seen      atomic.Pointer[Members] // what they answered
+	askNow    chan struct{}
 
 	travel *travel
 	views  *views
@@ -55,10 +58,13 @@ func New(o Options) *Server {
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
+	if o.Fleet.FetchEvery == 0 {
+		o.Fleet.FetchEvery = 30 * time.Second
+	}
 	if o.Waiting == 0 {
 		o.Waiting = 32
 	}
-	s := &Server{options: o, mux: http.NewServeMux(), nudge: make(chan struct{}, 1)}
+	s := &Server{options: o, mux: http.NewServeMux(), nudge: make(chan struct{}, 1), askNow: make(chan struct{}, 1)}
 	s.travel = newTravel(s, o.Waiting)
 	s.views = &views{}
 	s.plans = newRecent[string, *planned](maxPlans)
@@ -134,6 +140,10 @@ func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 // the last one says nothing any more.
 func (s *Server) moved(next *line) {
 	last := s.line.Swap(next)
+	select {
+	case s.askNow <- struct{}{}:
+	default:
+	}
 	if last != nil && last.log != next.log {
 		s.travel.folded.clear()
 		s.views.clear()

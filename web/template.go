@@ -5,6 +5,8 @@ package web
 import (
 	"cmp"
 	"fmt"
+	"html/template"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/source"
+	"github.com/fairlead/fairlead/web/draw"
 )
 
 // templatePage is one template: what it is on each cluster, why, and its history.
@@ -115,7 +118,9 @@ type templateBody struct {
 	Seen     bool
 	Pages    []pageLink
 	Replicas bool
-	More     int // changes that are older than those shown
+	// Wide and Narrow are the picture of the replicas, for two widths of a screen.
+	Wide, Narrow template.HTML
+	More         int // changes that are older than those shown
 }
 
 // step is one step of a trace.
@@ -131,6 +136,8 @@ type whyCluster struct {
 	cell
 	Runs           *commitText
 	Asked, Running string
+	asked, running int64 // -1 for kinds without replicas
+	wave           int
 	Backlog        []*commitText
 	Reason, Where  string
 	WhereAddress   string
@@ -168,7 +175,7 @@ func (b *templateBody) explain(q *request, o *overview, w *report.Why) {
 		}
 		b.absent(q, c)
 	}
-	slices.SortStableFunc(b.Clusters, func(x, y whyCluster) int { return cmp.Compare(x.mark, y.mark) })
+	slices.SortStableFunc(b.Clusters, func(x, y whyCluster) int { return cmp.Or(cmp.Compare(x.mark, y.mark), cmp.Compare(x.wave, y.wave)) })
 
 	if r == nil {
 		return
@@ -182,7 +189,28 @@ func (b *templateBody) explain(q *request, o *overview, w *report.Why) {
 			b.Counters = append(b.Counters, counter{Word: word, Class: word, Glyph: glyphOf(word), N: n})
 		}
 	}
-	b.Replicas = slices.ContainsFunc(b.Clusters, func(c whyCluster) bool { return c.Asked != "" || c.Running != "" })
+	b.draw()
+}
+
+// draw draws the replicas, if the kind has some.
+func (b *templateBody) draw() {
+	picture := draw.Replicas{Name: b.Title, Live: b.Seen}
+	for _, c := range b.Clusters {
+		if c.asked < 0 {
+			continue
+		}
+		share := draw.Share{Cluster: c.Name, Href: "#" + url.PathEscape(c.ID), Asked: c.asked, Running: c.running}
+		if c.held {
+			share.Held = max(c.asked-c.running, 0)
+		}
+		picture.Shares = append(picture.Shares, share)
+	}
+	b.Replicas = len(picture.Shares) > 0
+	if slices.ContainsFunc(picture.Shares, func(s draw.Share) bool {
+		return s.Asked != s.Running || s.Asked != picture.Shares[0].Asked
+	}) { // else the table says it all
+		b.Wide, b.Narrow = template.HTML(picture.SVG(wideWidth)), template.HTML(picture.SVG(narrowWidth)) //nolint:gosec // drawn here, and escaped there
+	}
 }
 
 func glyphOf(word string) string {
@@ -197,7 +225,7 @@ func glyphOf(word string) string {
 func (q *request) whyCluster(o *overview, c report.WhyCluster, at cell) whyCluster {
 	last := c.Decisive()
 	n := o.number[c.Cluster]
-	out := whyCluster{Name: c.Cluster, Address: q.Cluster(c.Cluster), ID: "on-" + c.Cluster, Wave: o.waves[o.clusters[n].wave].Name, cell: at,
+	out := whyCluster{asked: -1, wave: o.clusters[n].wave, Name: c.Cluster, Address: q.Cluster(c.Cluster), ID: "on-" + c.Cluster, Wave: o.waves[o.clusters[n].wave].Name, cell: at,
 		Reason: last.Sentence(q.server.options.Now()), Where: last.Where(), WhereAddress: q.fileOf(last), Failure: c.Failure, Chain: q.steps(c.Trace), Next: c.Next}
 	if at.mark != markHeld && at.mark != markCurrent {
 		out.Reason = cmp.Or(at.why, out.Reason)
@@ -206,11 +234,11 @@ func (q *request) whyCluster(o *overview, c report.WhyCluster, at cell) whyClust
 		out.Runs = q.infoText(c.Runs)
 	}
 	if c.Replicas != nil {
-		out.Asked = fmt.Sprint(c.Replicas.Asked)
-		out.Running = fmt.Sprint(c.Replicas.After)
-	}
-	if at.available >= 0 {
-		out.Running = fmt.Sprint(at.available)
+		out.asked, out.running = c.Replicas.Asked, c.Replicas.After
+		if at.available >= 0 {
+			out.running = at.available
+		}
+		out.Asked, out.Running = fmt.Sprint(out.asked), fmt.Sprint(out.running)
 	}
 	for i := range c.Behind {
 		out.Backlog = append(out.Backlog, q.infoText(&c.Behind[i]))

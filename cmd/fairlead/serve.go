@@ -103,12 +103,16 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	fleet, err := f.fleet(repo)
+	if err != nil {
+		return err
+	}
 	listener, err := net.Listen("tcp", f.addr)
 	if err != nil {
 		return err
 	}
 
-	page := web.New(web.Options{Fleet: f.fleet(repo), Log: func(text string) { printable.Fprintf(stderr, "fairlead: %s\n", text) }})
+	page := web.New(web.Options{Fleet: fleet, Log: func(text string) { printable.Fprintf(stderr, "fairlead: %s\n", text) }})
 	fmt.Fprintf(cmd.OutOrStdout(), "http://%s\n", listener.Addr())
 	followed := make(chan error, 1)
 	go func() { followed <- page.Run(ctx) }()
@@ -119,11 +123,14 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 }
 
 // fleet is the fleet of the flags, as the page has it.
-func (f *serveFlags) fleet(repo *source.Repo) web.Fleet {
-	fleet := web.Fleet{Name: f.name, Ref: f.ref, Forge: web.NewForge(repo.Remote(), f.forge, f.path), FetchEvery: f.interval,
+func (f *serveFlags) fleet(repo *source.Repo) (fleet web.Fleet, err error) {
+	fleet = web.Fleet{Name: f.name, Ref: f.ref, Forge: web.NewForge(repo.Origin(), f.forge, f.path), FetchEvery: f.interval,
 		Open: func(context.Context) (*history.States, error) { return f.states(repo) }}
 	if _, err := os.Stat(f.repo); err != nil {
 		fleet.Fetch = repo.Fetch
 	}
-	return fleet
+	if f.flags.Changed("kubeconfig") {
+		fleet.Ask, err = f.members.open()
+	}
+	return fleet, err
 }
