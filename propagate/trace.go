@@ -79,7 +79,34 @@ func (s *State) Trace(id object.ID) []TraceStep {
 
 // TraceTo goes on from Trace to one cluster of the fleet.
 func (s *State) TraceTo(id object.ID, cluster string) []TraceStep {
-	b := s.Bindings.At(id.Key())
+	return s.Explain(id).TraceTo(cluster)
+}
+
+// Explanation is why an object is on clusters or not. What is the same for all of them is
+// found out once. It is used by one goroutine.
+type Explanation struct {
+	state   *State
+	id      object.ID
+	b       *Binding   // nil where it has none
+	reasons *explainer // nil until it is needed
+}
+
+// Explain returns the explanation of an object.
+func (s *State) Explain(id object.ID) *Explanation {
+	return &Explanation{state: s, id: id, b: s.Bindings.At(id.Key())}
+}
+
+// Reason is why the object's binding, which it must have, goes to one cluster, or does not.
+func (x *Explanation) Reason(cluster string) Reason {
+	if x.reasons == nil {
+		x.reasons = newExplainer(x.state, x.b)
+	}
+	return x.reasons.reason(cluster)
+}
+
+// TraceTo goes on from State.Trace to one cluster of the fleet.
+func (x *Explanation) TraceTo(cluster string) []TraceStep {
+	s, b, id := x.state, x.b, x.id
 	tr := tracer{s, b}
 	trace := tr.removedSteps(id, cluster)
 	if b == nil {
@@ -87,7 +114,7 @@ func (s *State) TraceTo(id object.ID, cluster string) []TraceStep {
 	}
 
 	if !b.attached() {
-		trace = append(trace, s.Reason(b, cluster).step())
+		trace = append(trace, x.Reason(cluster).step())
 	}
 
 	w := b.Work(cluster)

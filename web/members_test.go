@@ -129,7 +129,7 @@ func (s *site) events(since string) <-chan string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	answer, err := http.DefaultClient.Do(r)
+	answer, err := http.DefaultClient.Do(r) //nolint:bodyclose // below
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -6,11 +6,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/fairlead/fairlead/look/history"
 	"github.com/fairlead/fairlead/source/sourcetest"
@@ -130,6 +133,33 @@ func TestBeginning(t *testing.T) {
 	s.follow(g)
 	if r := s.get("/healthz"); r.Code != http.StatusOK {
 		t.Errorf("healthz: %d", r.Code)
+	}
+}
+
+// That a remote repository is not fetched is said on every page, as long as it is so.
+func TestFetch(t *testing.T) {
+	var mu sync.Mutex
+	fails := errors.New("the server said <no>")
+	g := sourcetest.Txtar(t, oneCluster)
+	s := open(t, g.Dir, func(o *web.Options) {
+		o.Fleet.FetchEvery = time.Nanosecond
+		o.Now = time.Now
+		o.Fleet.Fetch = func(context.Context) error {
+			mu.Lock()
+			defer mu.Unlock()
+			return fails
+		}
+	})
+	s.follow(g)
+	says := func() bool { return strings.Contains(s.get("/holds").Body.String(), "the server said &lt;no&gt;") }
+	for !says() {
+		s.Nudge()
+	}
+	mu.Lock()
+	fails = nil
+	mu.Unlock()
+	for says() {
+		s.Nudge()
 	}
 }
 

@@ -101,11 +101,12 @@ type explained struct {
 	state *propagate.State
 	id    object.ID
 	b     *propagate.Binding // nil for a template that is placed nowhere
+	*propagate.Explanation
 }
 
 // NewWhy explains an object on the clusters in only, or on all if only is empty.
 func NewWhy(t *history.Timeline, s *propagate.State, id object.ID, only []string, now time.Time) *Why {
-	e := &explained{t, s, id, s.Bindings.At(id.Key())}
+	e := &explained{t, s, id, s.Bindings.At(id.Key()), s.Explain(id)}
 	r := &Why{APIVersion: APIVersion, Kind: "Why", FormatVersion: "1.0", Head: Commit{s.Commit},
 		Object: Object{Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}, Trace: []WhyStep{}, Clusters: []WhyCluster{}, now: now}
 	template := s.Snapshot.Templates.At(id.Key())
@@ -184,7 +185,8 @@ func (e *explained) link(l propagate.TraceStep, cluster string) WhyStep {
 
 func (e *explained) cluster(name string) WhyCluster {
 	c := WhyCluster{Cluster: name, State: whyAbsent, Behind: []CommitInfo{}, Trace: []WhyStep{}}
-	for _, l := range e.state.TraceTo(e.id, name) {
+	trace := e.TraceTo(name)
+	for _, l := range trace {
 		c.Trace = append(c.Trace, e.link(l, name))
 	}
 
@@ -192,7 +194,7 @@ func (e *explained) cluster(name string) WhyCluster {
 		return c
 	}
 
-	c.Cause = e.state.Reason(e.b, name).Cause
+	c.Cause = e.Reason(name).Cause
 	w := e.b.Work(name)
 	if w == nil {
 		return c
@@ -218,20 +220,20 @@ func (e *explained) cluster(name string) WhyCluster {
 		}
 	}
 	c.Behind = commitInfos(e.Timeline, e.Objects[e.id].Waiting[name])
-	c.Next = e.next(c, name)
+	c.Next = e.next(c, trace)
 	return c
 }
 
 // next returns the next steps for one cluster.
-func (e *explained) next(c WhyCluster, cluster string) []WhyNext {
+func (e *explained) next(c WhyCluster, trace []propagate.TraceStep) []WhyNext {
 	var all []WhyNext
-	for _, l := range e.state.TraceTo(e.id, cluster) {
+	for _, l := range trace {
 		switch {
 		case l.Phase == propagate.PhaseHold && isPolicy(l.Document):
 			ref := fleet.PolicyRef{Namespace: l.Document.Namespace, Name: l.Document.Name}
-			all = append(all, WhyNext{To: "release it", Command: "fairlead resume " + policyArguments(ref) + " -c " + cluster})
+			all = append(all, WhyNext{To: "release it", Command: "fairlead resume " + policyArguments(ref) + " -c " + c.Cluster})
 		case l.Phase == propagate.PhaseOwner && c.State == whyHeld:
-			all = append(all, WhyNext{To: "see what holds its owner", Command: "fairlead why " + object.Argument(l.Document) + " -c " + cluster})
+			all = append(all, WhyNext{To: "see what holds its owner", Command: "fairlead why " + object.Argument(l.Document) + " -c " + c.Cluster})
 		case l.Phase == propagate.PhaseBlocked:
 			all = append(all, WhyNext{To: "unblock it, fix " + l.Origin.String()})
 		}
