@@ -4,6 +4,7 @@ package controller
 
 import (
 	"errors"
+	"strconv"
 	"sync"
 	"time"
 
@@ -22,14 +23,15 @@ type seen struct {
 	follower *follower
 	loop     *reconcile.Loop
 
-	mu    sync.Mutex
-	last  *web.Members
-	round int64
-	at    time.Time
+	mu      sync.Mutex
+	last    *web.Members
+	version int64
+	of      int64     // the observation that it was compiled of
+	at      time.Time // when that was
 }
 
-// seenEvery is how often it is compiled again within a round, in which members answer.
-const seenEvery = 2 * time.Second
+// seenEvery is how often it is compiled while members answer.
+const seenEvery = 500 * time.Millisecond
 
 // members returns what members have; nil before the first round.
 func (s *seen) members() *web.Members {
@@ -40,15 +42,16 @@ func (s *seen) members() *web.Members {
 		return nil
 	}
 	now := time.Now()
-	if s.last != nil && s.round == last.result.Round && now.Sub(s.at) < seenEvery {
+	if s.last != nil && (s.of == last.count || now.Sub(s.at) < seenEvery) {
 		return s.last
 	}
 
 	next := membersOf(&last.result, s.loop.Acknowledged)
-	next.At = now
-	s.round, s.at = last.result.Round, now
-	if s.last == nil || !sameMembers(s.last, next) {
-		s.last = next // otherwise what was drawn of it is still good
+	s.of, s.at = last.count, now
+	if s.last == nil || !sameMembers(s.last, next) { // otherwise what was drawn of it is still good
+		s.version++
+		next.At, next.Version = now, strconv.FormatInt(s.version, 10)
+		s.last = next
 	}
 	return s.last
 }

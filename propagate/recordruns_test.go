@@ -47,7 +47,7 @@ func TestRecordRuns(t *testing.T) {
 
 	for text, want := range map[string]string{
 		`{"targets":[{"Name":"a","Count":2},{"Name":"b","Count":2}],"works":[{"cluster":"a","want":0,"released":-1},{"cluster":"b","want":0,"released":-1}]}`: `{"targets":[{"Clusters":"a b","Count":2}],"works":[{"want":0,"released":-1,"clusters":"a b"}]}`,
-		`{"targets":[{"Clusters":"a b","Count":2},{"Clusters":"c","Count":1},{"Clusters":"d","Count":2}],"works":[]}`:                                          `{"targets":[{"Clusters":"a b","Count":2},{"Clusters":"c","Count":1},{"Clusters":"d","Count":2}],"works":null}`,
+		`{"targets":[{"Clusters":"a b","Count":2},{"Clusters":"c","Count":1},{"Clusters":"d","Count":2}],"works":[]}`:                                         `{"targets":[{"Clusters":"a b","Count":2},{"Clusters":"c","Count":1},{"Clusters":"d","Count":2}],"works":null}`,
 	} {
 		var r struct {
 			Targets propagate.TargetRecords `json:"targets"`
