@@ -43,26 +43,15 @@ func (all WorkRecords) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (all *WorkRecords) UnmarshalJSON(raw []byte) error {
-	var runs []workRun
-	if err := json.Unmarshal(raw, &runs); err != nil {
-		return err
-	}
-
-	*all = nil
-	for _, run := range runs {
-		if run.Clusters == "" {
-			*all = append(*all, run.WorkRecord)
-			continue
-		}
-		*all = slices.Grow(*all, 1+strings.Count(run.Clusters, " "))
-		for name := range strings.SplitSeq(run.Clusters, " ") {
+func (all *WorkRecords) UnmarshalJSON(raw []byte) (err error) {
+	*all, err = expand(raw, func(run workRun) (string, func(string) WorkRecord) {
+		return run.Clusters, func(name string) WorkRecord {
 			w := run.WorkRecord
 			w.Cluster = name
-			*all = append(*all, w)
+			return w
 		}
-	}
-	return nil
+	}, func(run workRun) WorkRecord { return run.WorkRecord })
+	return err
 }
 
 // alike reports whether two works differ in their cluster only.
@@ -96,22 +85,31 @@ func (all TargetRecords) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (all *TargetRecords) UnmarshalJSON(raw []byte) error {
-	var runs []targetRun
+func (all *TargetRecords) UnmarshalJSON(raw []byte) (err error) {
+	*all, err = expand(raw, func(run targetRun) (string, func(string) schedule.Share) {
+		return run.Clusters, func(name string) schedule.Share { return schedule.Share{Name: name, Count: run.Count} }
+	}, func(run targetRun) schedule.Share { return schedule.Share{Name: run.Name, Count: run.Count} })
+	return err
+}
+
+// expand decodes runs, and returns the records of their clusters; single is that of an entry
+// from before, which has one cluster.
+func expand[Run, Record any](raw []byte, clusters func(Run) (names string, of func(name string) Record), single func(Run) Record) (all []Record, err error) {
+	var runs []Run
 	if err := json.Unmarshal(raw, &runs); err != nil {
-		return err
+		return nil, err
 	}
 
-	*all = nil
 	for _, run := range runs {
-		if run.Clusters == "" {
-			*all = append(*all, schedule.Share{Name: run.Name, Count: run.Count})
+		names, of := clusters(run)
+		if names == "" {
+			all = append(all, single(run))
 			continue
 		}
-		*all = slices.Grow(*all, 1+strings.Count(run.Clusters, " "))
-		for name := range strings.SplitSeq(run.Clusters, " ") {
-			*all = append(*all, schedule.Share{Name: name, Count: run.Count})
+		all = slices.Grow(all, 1+strings.Count(names, " "))
+		for name := range strings.SplitSeq(names, " ") {
+			all = append(all, of(name))
 		}
 	}
-	return nil
+	return all, nil
 }
