@@ -77,7 +77,7 @@ var imports = []struct{ pkg, ours string }{
 	{"web", "api object ordered fleet propagate source eventlog look web printable"},
 	{"examples", "examples"},
 	{"metrics", "dispatch reconcile"},
-	{"controller", "api credentials object fleet propagate source dispatch look forge reconcile review decrypt metrics controller printable"},
+	{"controller", "api credentials object fleet propagate source dispatch look forge reconcile review decrypt metrics interpret web controller printable"},
 	{"cmd", "api credentials object ordered schedule interpret fleet render propagate source dispatch look change eventlog reconcile metrics decrypt controller install testenv examples forge web cmd printable"},
 }
 

@@ -160,6 +160,15 @@ func setup(mgr manager.Manager, all *followers, opt Options) error {
 			return err
 		}
 	}
+	if address(opt.PageAddr) != "0" {
+		served, err := newPages(all, mgr.GetClient(), mgr.GetConfig(), opt)
+		if err != nil {
+			return err
+		}
+		if err := mgr.Add(manager.RunnableFunc(served.serve(opt.PageAddr))); err != nil {
+			return err
+		}
+	}
 	return probes(mgr, all)
 }
 

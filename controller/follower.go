@@ -289,6 +289,13 @@ func (f *follower) pause(err error) time.Duration {
 	return pause
 }
 
+// opened returns the loop, nil while there is none, and its settings.
+func (f *follower) opened() (*reconcile.Loop, settings) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.loop, f.settings
+}
+
 // last returns what was seen last.
 func (f *follower) last() observation {
 	f.mu.Lock()

@@ -139,6 +139,13 @@ func (fs *followers) forget(name types.NamespacedName) {
 	delete(fs.changes, name)
 }
 
+// follower returns the one of a Fleet, nil if there is none.
+func (fs *followers) follower(name types.NamespacedName) *follower {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	return fs.by[name]
+}
+
 // close drains all, side by side.
 func (fs *followers) close() {
 	fs.mu.Lock()

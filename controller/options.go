@@ -27,6 +27,9 @@ type Options struct {
 	StoragePath string
 	// The addresses that are listened on; "" or "0" is none.
 	MetricsAddr, HealthAddr, WebhookAddr string
+	// PageAddr is where the pages of the Fleets are served, "" or "0" for nowhere, and
+	// PageAuth who may see them: PageAuthKubernetes or PageAuthNone.
+	PageAddr, PageAuth string
 	// EventsAddr is where events are posted in Flux's form; "" is nowhere.
 	EventsAddr string
 	// Concurrent is how many Fleets are reconciled, and how many histories folded, at a

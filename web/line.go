@@ -48,8 +48,8 @@ func (f *follower) step(ctx context.Context) (*line, error) {
 	}
 	f.states.History.Stop = ctx.Err
 
-	head, err := f.states.Resolve(f.fleet.Ref)
-	if err != nil || f.line != nil && f.line.head == head {
+	head, err := f.head()
+	if err != nil || head == "" || f.line != nil && f.line.head == head {
 		return nil, err
 	}
 	next, err := f.fold(head)
@@ -58,6 +58,14 @@ func (f *follower) step(ctx context.Context) (*line, error) {
 	}
 	f.line = next
 	return next, nil
+}
+
+// head returns the commit to fold up to.
+func (f *follower) head() (string, error) {
+	if f.fleet.Head != nil {
+		return f.fleet.Head(), nil
+	}
+	return f.states.Resolve(f.fleet.Ref)
 }
 
 // fold folds up to a head, from the last line if it is still of the history.

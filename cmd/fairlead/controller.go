@@ -43,6 +43,8 @@ func (f *controllerFlags) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&f.HealthAddr, "health-addr", ":9440", "the address of the probes")
 	flags.StringVar(&f.EventsAddr, "events-addr", os.Getenv("EVENTS_ADDR"), "the address to post events to, such as that of Flux's notification-controller")
 	flags.StringVar(&f.WebhookAddr, "webhook-addr", ":9292", "the address of the receiver of webhooks")
+	flags.StringVar(&f.PageAddr, "page-addr", "", "the address of the pages of the Fleets (default: they are not served)")
+	flags.StringVar(&f.PageAuth, "page-auth", "", "who may see the pages: kubernetes (whoever may get fleets/page, by the bearer token), none (whoever reaches the address); required for an address that is not of this machine")
 	flags.IntVar(&f.Concurrent, "concurrent", 4, "how many Fleets are reconciled, and how many histories folded, at a time")
 	flags.StringVar(&f.DefaultServiceAccount, "default-service-account", "", "the service account that is impersonated on the clusters of a Fleet that names none")
 	flags.BoolVar(&f.Allow.Exec, "insecure-kubeconfig-exec", false, "allow kubeconfigs from Secrets to run programs")
@@ -58,12 +60,32 @@ func (f *controllerFlags) bind(flags *pflag.FlagSet) {
 	f.log.BindFlags(flags)
 }
 
+// checkPage refuses pages that strangers could see by mistake.
+func (f *controllerFlags) checkPage() error {
+	if f.PageAddr == "" || f.PageAddr == "0" {
+		return nil
+	}
+	elsewhere, err := reachable(f.PageAddr)
+	switch {
+	case err != nil:
+		return usagef("--page-addr: %w", err)
+	case f.PageAuth == "" && elsewhere:
+		return usagef("--page-addr %s can be reached from elsewhere: specify --page-auth kubernetes, or none if something in front decides who may see the pages", f.PageAddr)
+	case f.PageAuth == "":
+		f.PageAuth = controller.PageAuthNone
+	}
+	return checkOneOf("--page-auth", f.PageAuth, controller.PageAuthKubernetes, controller.PageAuthNone)
+}
+
 func (f *controllerFlags) run(cmd *cobra.Command) error {
 	level, known := logLevels[f.log.LogLevel]
 	if !known {
 		return usagef("--log-level %q must be one of trace, debug, info, error", f.log.LogLevel)
 	}
 	if err := checkOneOf("--log-encoding", f.log.LogEncoding, "json", "console"); err != nil {
+		return err
+	}
+	if err := f.checkPage(); err != nil {
 		return err
 	}
 	f.Log = newLogger(cmd.ErrOrStderr(), f.log.LogEncoding, level)

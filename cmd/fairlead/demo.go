@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,7 +20,6 @@ import (
 
 	"github.com/fairlead/fairlead/dispatch/member"
 	"github.com/fairlead/fairlead/dispatch/push"
-	"github.com/fairlead/fairlead/examples"
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/reconcile"
@@ -32,32 +30,41 @@ func newDemo() *cobra.Command {
 	d := &demo{}
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Demonstrate a release, a hold and a promotion on three clusters in this process",
+		Short: "Demonstrate a release, a hold and a promotion on clusters in this process",
 		Long: `Creates a fleet repository, starts three members inside this process, runs the
 loop, pushes four commits and shows after each what every member runs:
-a first release, a release that two clusters hold, the promotion of one of
-them, and the removal of the application with its copies left running.
+a first release, a release that all clusters but one hold, a promotion of
+some of them, and the removal of the application with its copies left running.
 
-With --members real the members are Kubernetes API servers, each with an etcd.
+With --clusters there are more members, in three regions, each of which is a wave
+to promote; --keep leaves such a fleet to try out. With --members real the members are Kubernetes API servers, each with an etcd.
 'make kube' builds them; the demo finds them from within the checkout, or through
 KUBEBUILDER_ASSETS.`,
+		Example: `  fairlead demo
+  fairlead demo --clusters 40 --keep`,
 		Args: mustNotHaveArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if d.clusters < exampleClusters {
+				return usagef("--clusters %d must be %d or more", d.clusters, exampleClusters)
+			}
 			d.out = cmd.OutOrStdout()
 			return d.run(cmd.Context())
 		},
 	}
 	cmd.Flags().BoolVar(&d.keep, "keep", false, "keep it running, with a repository to push to and a kubeconfig for kubectl")
+	cmd.Flags().IntVar(&d.clusters, "clusters", exampleClusters, "how many members there are")
 	cmd.Flags().StringVar(&d.kind, "members", "embedded", "embedded, or real: the API servers that 'make kube' builds")
 	return cmd
 }
 
 type demo struct {
-	keep bool
-	kind string
-	out  io.Writer
+	keep     bool
+	clusters int
+	kind     string
+	out      io.Writer
 
 	dir     string
+	fleet   demoFleet
 	repo    *source.Repo
 	loop    *reconcile.Loop
 	members map[string]*demoMember
@@ -68,54 +75,41 @@ type demo struct {
 type chapter struct {
 	message string
 	say     string
-	edit    func(*demo) map[string][]byte
+	files   map[string][]byte
 }
-
-// demoClusters are those of the example fleet, in the order of its releases.
-var demoClusters = []string{"eu-1", "us-1", "ap-1"}
 
 const webPolicy = "policies/web.yaml"
 
-var chapters = []chapter{
-	{
-		"shop: the first release of web 1.0",
-		"Three clusters, one application: twelve replicas, shared 2:1:1.",
-		func(d *demo) map[string][]byte { return quickstart() },
-	},
-	{
-		"shop: web 2.0, on eu-1 first",
-		"A new image, and a suspension of us-1 and ap-1 in the same commit: only eu-1 gets it.",
-		func(d *demo) map[string][]byte {
-			files := quickstart()
-			return map[string][]byte{
-				"apps/web/kustomization.yaml": replace(files["apps/web/kustomization.yaml"], `newTag: "1.0"`, `newTag: "2.0"`),
-				webPolicy:                     suspend(files[webPolicy], "us-1", "ap-1"),
-			}
-		},
-	},
-	{
-		"shop: promote us-1",
-		"A promotion is a commit that takes a name off the list.",
-		func(d *demo) map[string][]byte {
-			return map[string][]byte{webPolicy: suspend(quickstart()[webPolicy], "ap-1")}
-		},
-	},
-	{
-		"shop: retire web, leave it running",
-		"The templates go, the policy says preserve: every copy keeps running, without our marks. ap-1 still runs 1.0.",
-		func(d *demo) map[string][]byte {
-			edit := map[string][]byte{webPolicy: append(suspend(quickstart()[webPolicy], "ap-1"), "  preserveResourcesOnDeletion: true\n"...)}
-			for name := range quickstart() {
-				if strings.HasPrefix(name, "apps/web/") {
-					edit[name] = nil
-				}
-			}
-			return edit
-		},
-	},
+// chapters are the commits of the demo, oldest first.
+func (f demoFleet) chapters() []chapter {
+	first := chapter{"shop: the first release of web 1.0", "Three clusters, one application: twelve replicas, shared 2:1:1.", f.files()}
+	others, others2, waits := "us-1 and ap-1", "us-1", "ap-1 still runs 1.0"
+	promoted := []string{"us-1"}
+	if n := len(f.clusters); n > exampleClusters {
+		first.say = fmt.Sprintf("%d clusters, one application: %d replicas; each cluster in Europe has twice as many as one elsewhere.", n, f.replicas())
+		others, others2, waits = fmt.Sprintf("the %d others", n-1), "america", "Where it was held 1.0 still runs"
+		promoted = f.in("us")
+	}
+	held := f.but(append(promoted, "eu-1")...)
+
+	web2, promote := f.web2(f.but("eu-1")...), map[string][]byte{webPolicy: f.web2(held...)[webPolicy]}
+	retire := map[string][]byte{webPolicy: append(slices.Clone(promote[webPolicy]), "  preserveResourcesOnDeletion: true\n"...)}
+	for name := range f.files() {
+		if strings.HasPrefix(name, "apps/web/") {
+			retire[name] = nil
+		}
+	}
+
+	return []chapter{
+		first,
+		{"shop: web 2.0, on eu-1 first", "A new image, and a suspension of " + others + " in the same commit: only eu-1 gets it.", web2},
+		{"shop: promote " + others2, "A promotion is a commit that takes names off the list.", promote},
+		{"shop: retire web, leave it running", "The templates go, the policy says preserve: every copy keeps running, without our marks. " + waits + ".", retire},
+	}
 }
 
 func (d *demo) run(ctx context.Context) (err error) {
+	d.fleet = newDemoFleet(d.clusters)
 	if d.dir, err = os.MkdirTemp("", "fairlead-demo-"); err != nil {
 		return err
 	}
@@ -128,7 +122,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 		return err
 	}
 
-	for i, c := range chapters {
+	for i, c := range d.fleet.chapters() {
 		if err := d.tell(ctx, i+1, c); err != nil {
 			return err
 		}
@@ -151,7 +145,7 @@ func (d *demo) start(ctx context.Context) (err error) {
 	if _, err := d.commit("begin", map[string][]byte{"README.md": []byte("# An empty fleet\n")}); err != nil {
 		return err
 	}
-	if d.members, err = startMembers(d.kind, demoClusters); err != nil {
+	if d.members, err = startMembers(d.kind, d.fleet.clusters); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -187,7 +181,7 @@ func (d *demo) stop() {
 }
 
 func (d *demo) tell(ctx context.Context, n int, c chapter) error {
-	hash, err := d.commit(c.message, c.edit(d))
+	hash, err := d.commit(c.message, c.files)
 	if err != nil {
 		return err
 	}
@@ -224,28 +218,29 @@ var shown = []struct {
 	{"CONFIGMAP notice", schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "notice"},
 }
 
-// show asks every member what it runs, as kubectl would. A cell is what runs,
-// and the commit that brought it.
+// show asks every member what it runs, as kubectl would. A cell is what runs, and the
+// commit that brought it. Clusters that run the same share a line where there are many.
 func (d *demo) show(ctx context.Context) error {
-	w := tabwriter.NewWriter(d.out, 0, 0, 2, ' ', 0)
-	fmt.Fprint(w, "   CLUSTER")
-	for _, s := range shown {
-		fmt.Fprintf(w, "\t%s", s.title)
-	}
-
-	fmt.Fprintln(w)
-	for _, name := range demoClusters {
-		fmt.Fprintf(w, "   %s", name)
+	lines := make([][]string, len(d.fleet.clusters))
+	for i, name := range d.fleet.clusters {
 		for _, s := range shown {
 			objects, err := push.Live(ctx, d.members[name].config, s.resource, "shop")
 			if err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
-			fmt.Fprintf(w, "\t%s", cell(objects, s.name))
+			lines[i] = append(lines[i], cell(objects, s.name))
 		}
-		fmt.Fprintln(w)
 	}
 
+	w := tabwriter.NewWriter(d.out, 0, 0, 2, ' ', 0)
+	fmt.Fprint(w, "   CLUSTER")
+	for _, s := range shown {
+		fmt.Fprintf(w, "\t%s", s.title)
+	}
+	fmt.Fprintln(w)
+	for _, group := range d.fleet.alike(lines) {
+		fmt.Fprintf(w, "   %s\t%s\n", group.title, strings.Join(group.line, "\t"))
+	}
 	return w.Flush()
 }
 
@@ -284,6 +279,7 @@ It runs until Ctrl-C; you can remove %[1]s then.
   git clone %[2]s fleet && cd fleet      # edit, commit, push: the members follow within a second
   %[4]s plan                 # what your commits would do, before you push them
   %[4]s status --kubeconfig %[3]s
+  %[4]s serve --kubeconfig %[3]s    # the same as a page
   kubectl --kubeconfig %[3]s --context eu-1 get deploy,cm -n shop
 `, d.dir, d.repository(), kubeconfig, invocation())
 	return d.loop.Run(ctx)
@@ -299,26 +295,4 @@ func invocation() string {
 		return "fairlead"
 	}
 	return path
-}
-
-// quickstart are the files of the example fleet, by path.
-func quickstart() map[string][]byte {
-	files := map[string][]byte{}
-	example := examples.Quickstart()
-	_ = fs.WalkDir(example, ".", func(path string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() {
-			files[path], err = fs.ReadFile(example, path)
-		}
-		return err // an embedded file can always be read
-	})
-	return files
-}
-
-func replace(content []byte, old, with string) []byte {
-	return []byte(strings.ReplaceAll(string(content), old, with))
-}
-
-// suspend adds a suspension to the end of a policy's spec.
-func suspend(policy []byte, clusters ...string) []byte {
-	return append(slices.Clone(policy), fmt.Sprintf("  suspension:\n    dispatchingOnClusters:\n      clusterNames: [%s]\n", strings.Join(clusters, ", "))...)
 }

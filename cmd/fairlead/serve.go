@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"time"
 
@@ -75,14 +74,24 @@ func (f *serveFlags) check() error {
 			return err
 		}
 	}
-	host, _, err := net.SplitHostPort(f.addr)
+	elsewhere, err := reachable(f.addr)
 	if err != nil {
 		return usagef("--addr: %w", err)
 	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) && f.auth == "" {
+	if elsewhere && f.auth == "" {
 		return usagef("--addr %s can be reached from elsewhere, and the page has no users: put something in front that decides who may see it, and say --page-auth none", f.addr)
 	}
 	return nil
+}
+
+// reachable reports whether other machines reach an address to listen on.
+func reachable(addr string) (bool, error) {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false, err
+	}
+	ip := net.ParseIP(host)
+	return host != "localhost" && (ip == nil || !ip.IsLoopback()), nil
 }
 
 func (f *serveFlags) serve(cmd *cobra.Command) error {
@@ -104,19 +113,10 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 	}
 
 	page := web.New(web.Options{Fleet: fleet, Log: func(text string) { printable.Fprintf(stderr, "fairlead: %s\n", text) }})
-	server := &http.Server{Handler: page, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
-		BaseContext: func(net.Listener) context.Context { return ctx }}
-	stop := context.AfterFunc(ctx, func() {
-		ending, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		_ = server.Shutdown(ending) // what is left is cut off
-	})
-	defer stop()
-
 	fmt.Fprintf(cmd.OutOrStdout(), "http://%s\n", listener.Addr())
 	followed := make(chan error, 1)
 	go func() { followed <- page.Run(ctx) }()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	if err := web.Serve(ctx, listener, page); err != nil {
 		return err
 	}
 	return <-followed

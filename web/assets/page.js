@@ -59,7 +59,7 @@
     live.dataset.state = state;
     live.textContent = text;
   };
-  let source, timer, busy, again;
+  let timer, busy, again;
   const refresh = async () => {
     if (busy) { again = true; return; }
     busy = true;
@@ -77,58 +77,57 @@
     clearTimeout(timer);
     timer = setTimeout(refresh, 50 + Math.random() * 400);
   };
-  // A browser opens six connections to a host, and a stream takes one for good: of all tabs
-  // one has the stream, and tells the others.
+
+  // One stream serves all tabs: a browser has six connections to a server, and streams that
+  // take them keep every page from loading. Of the tabs that are looked at, the one that
+  // has the lock listens, and tells the others. Where there are no locks, since the page
+  // came without TLS, a tab listens for itself.
+  let source, retry, last, release, waiting;
   const address = document.body.dataset.events;
-  const channel = window.BroadcastChannel ? new BroadcastChannel("fairlead " + address) : null;
-  let last;
-  const hear = (message) => {
-    last = message;
-    if (message.kind === "lost") return say("lost", "not connected");
-    say("live", "live");
-    if (message.version !== main().dataset.version) soon();
+  const tabs = "BroadcastChannel" in window ? new BroadcastChannel("fairlead " + address) : null;
+  const hear = (news) => {
+    if (!main() || "past" in main().dataset) return;
+    say(news.version ? "live" : "lost", news.version ? "live" : "not connected");
+    if (news.version && news.version !== main().dataset.version) soon();
   };
-  const tell = (message) => {
-    hear(message);
-    channel?.postMessage(message);
+  const tell = (news) => {
+    last = news;
+    tabs?.postMessage(news);
+    hear(news);
   };
-  const connect = () => {
+  const listen = () => {
     source = new EventSource(address + "?since=" + encodeURIComponent(main().dataset.version || ""));
     for (const kind of ["ready", "changed", "resync"]) {
-      source.addEventListener(kind, (event) => tell({ kind, version: JSON.parse(event.data).version }));
+      source.addEventListener(kind, (event) => tell({ version: JSON.parse(event.data).version }));
     }
     source.addEventListener("error", () => {
-      tell({ kind: "lost" });
-      if (source?.readyState !== EventSource.CLOSED) return;
-      source = null;
-      setTimeout(() => { if (leads && !source) connect(); }, 10000 + Math.random() * 20000);
+      tell({});
+      if (source.readyState === EventSource.CLOSED) retry = setTimeout(listen, 10000 + Math.random() * 20000);
     });
   };
-  let leads = false, resign;
-  const listen = () => {
-    if (!window.EventSource || !main() || "past" in main().dataset) return;
-    const lead = () => {
-      leads = true;
-      connect();
-      return new Promise((done) => { resign = done; });
-    };
-    if (!navigator.locks || !channel) return void lead();
-    channel.postMessage({ kind: "who" });
-    navigator.locks.request("fairlead " + address, lead);
+  const join = () => {
+    if (waiting || document.hidden || !window.EventSource || !main() || "past" in main().dataset) return;
+    waiting = new AbortController();
+    tabs?.postMessage({ ask: true });
+    if (!tabs || !navigator.locks) { listen(); return; }
+    navigator.locks.request("fairlead " + address, { signal: waiting.signal }, () => waiting && new Promise((done) => {
+      release = done;
+      listen();
+    })).catch(() => { /* it left before it was its turn */ });
   };
-  if (channel) {
-    channel.onmessage = (event) => {
-      if (!main() || "past" in main().dataset) return;
-      if (event.data.kind !== "who") return hear(event.data);
-      if (leads && last) channel.postMessage(last);
-    };
-  }
-  addEventListener("pagehide", () => {
+  const leave = () => {
+    clearTimeout(retry);
     source?.close();
-    source = null;
-    leads = false;
-    resign?.();
-  });
-  addEventListener("pageshow", (event) => { if (event.persisted) listen(); });
-  listen();
+    waiting?.abort();
+    release?.();
+    source = release = waiting = last = undefined;
+  };
+  if (tabs) tabs.onmessage = (event) => {
+    if (!event.data.ask) hear(event.data);
+    else if (source && last) tabs.postMessage(last);
+  };
+  document.addEventListener("visibilitychange", () => document.hidden ? leave() : join());
+  addEventListener("pagehide", leave);
+  addEventListener("pageshow", (event) => { if (event.persisted) join(); });
+  join();
 })();

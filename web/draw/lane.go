@@ -143,7 +143,7 @@ func (p *rulerPlan) drawStop(s stop, y float64) {
 // drawNote writes the state in words: beside the lane, or above it at the right end.
 func (p *rulerPlan) drawNote(r row) {
 	worst := r.worst()
-	at, anchor, most := point{p.right + 26, r.y + 4}, "start", p.width-p.right-26
+	at, anchor, most := point{p.right + 26, r.y + 4}, "start", (p.width-p.right-26)*0.95 // words are bold
 	if !p.wide {
 		at, anchor, most = point{p.width, r.y - 16}, "end", p.width*0.55
 	}
@@ -151,7 +151,10 @@ func (p *rulerPlan) drawNote(r row) {
 	p.begin("g", attrs{"class", worst.State.look().class})
 	p.begin("text", attrs{"x", at.x, "y", at.y, "text-anchor", anchor, "class", "t-note"})
 	word := worst.words()
-	if all := r.clusters(); all > 1 {
+	switch all := r.clusters(); {
+	case all > 1 && len(worst.clusters) == all:
+		word = fmt.Sprintf("all %d %s", all, word)
+	case all > 1:
 		word = fmt.Sprintf("%d of %d %s", len(worst.clusters), all, word)
 	}
 	p.begin("tspan", attrs{"class", "t-word"})

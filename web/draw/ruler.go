@@ -128,7 +128,7 @@ func (p *rulerPlan) label() string {
 // place decides where everything is.
 func (p *rulerPlan) place() {
 	p.wide = p.width >= wideFrom
-	p.left, p.right = 16, p.width-64
+	p.left, p.right = 28, p.width-64
 	if p.wide {
 		p.left, p.right = 150, p.width-280
 	}

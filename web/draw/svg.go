@@ -99,12 +99,12 @@ func (c *canvas) title(text string) {
 }
 
 // group has a title, and is a link if there is somewhere to go. The title is what a
-// link is called.
+// link is called: a label beside it would have to repeat what is written in it.
 func (c *canvas) group(class, href, title string, here bool) {
 	if !local(href) {
 		c.begin("g", attrs{"class", class})
 	} else {
-		with := attrs{"class", class, "href", href, "aria-label", title}
+		with := attrs{"class", class, "href", href}
 		if here {
 			with = append(with, "aria-current", "true")
 		}
