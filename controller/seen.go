@@ -4,7 +4,6 @@ package controller
 
 import (
 	"errors"
-	"strconv"
 	"sync"
 	"time"
 
@@ -23,11 +22,10 @@ type seen struct {
 	follower *follower
 	loop     *reconcile.Loop
 
-	mu      sync.Mutex
-	last    *web.Members
-	version int64
-	of      int64     // the observation that it was compiled of
-	at      time.Time // when that was
+	mu   sync.Mutex
+	last *web.Members
+	of   int64     // the observation that it was compiled of
+	at   time.Time // when that was
 }
 
 // seenEvery is how often it is compiled while members answer.
@@ -48,10 +46,9 @@ func (s *seen) members() *web.Members {
 
 	next := membersOf(&last.result, s.loop.Acknowledged)
 	s.of, s.at = last.count, now
-	if s.last == nil || !sameMembers(s.last, next) { // otherwise what was drawn of it is still good
-		s.version++
-		next.At, next.Version = now, strconv.FormatInt(s.version, 10)
-		s.last = next
+	next.At = now
+	if s.last == nil || s.last.Head != next.Head || s.last.Version() != next.Version() {
+		s.last = next // otherwise what was drawn of it is still good
 	}
 	return s.last
 }
@@ -111,27 +108,4 @@ func revisionOf(w *propagate.Work, digest object.Digest) string {
 		}
 	}
 	return ""
-}
-
-// sameMembers reports whether a page shows the same of two.
-func sameMembers(a, b *web.Members) bool {
-	if a.Head != b.Head || len(a.Cells) != len(b.Cells) || len(a.Silent) != len(b.Silent) {
-		return false
-	}
-	for cluster, why := range a.Silent {
-		if b.Silent[cluster] != why {
-			return false
-		}
-	}
-	for id, row := range a.Cells {
-		if len(b.Cells[id]) != len(row) {
-			return false
-		}
-		for cluster, c := range row {
-			if d := b.Cells[id][cluster]; d == nil || c.State != d.State || c.Why != d.Why || c.Runs != d.Runs || c.Held != d.Held || c.Deferred != d.Deferred {
-				return false
-			}
-		}
-	}
-	return true
 }

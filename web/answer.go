@@ -7,6 +7,7 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -24,7 +25,29 @@ func (q *request) answer(code int, name, title string, body any) {
 		http.Error(q.writer, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
 		return
 	}
-	q.send(code, "text/html; charset=utf-8", buffer.Bytes())
+	if key := q.key(); code == http.StatusOK && key != "" && buffer.Len() <= mostSent {
+		q.server.sent.put(key, buffer.Bytes())
+	}
+	q.send(code, htmlType, buffer.Bytes())
+}
+
+const htmlType = "text/html; charset=utf-8"
+
+const (
+	// maxSent is how many pages are kept to be sent again, and mostSent how large one may be.
+	maxSent  = 64
+	mostSent = 256 << 10
+)
+
+// key names what a request is shown: when something changes, all browsers ask for the same
+// at once. It is "" for what else than the line decides.
+func (q *request) key() string {
+	s := q.server
+	if q.line == nil || strings.Contains(q.URL.Path, "/plan") {
+		return ""
+	}
+	at := s.options.Now().Unix() / 60 // ages count minutes
+	return fmt.Sprintf("%s %s %s %d %p %p %p", s.version(q.line), q.layout(), q.URL.RequestURI(), at, s.trouble.Load(), s.unfetched.Load(), s.unasked.Load())
 }
 
 // layout is the template that is executed: the whole page, or what script replaces in it.

@@ -4,11 +4,6 @@ package web
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/fairlead/fairlead/fleet"
@@ -96,22 +91,5 @@ func (s *Server) askOnce(ctx context.Context, asked **status.Fleet, l *line) (*M
 	for name, err := range f.Silent {
 		m.Silent[name] = status.Cause(err)
 	}
-	m.Version = versionOf(f, m)
 	return m, nil
-}
-
-// versionOf names what members have.
-func versionOf(f *status.Fleet, m *Members) string {
-	sum := sha256.New()
-	for _, c := range f.All() {
-		replicas, available := c.Replicas, int64(-1)
-		if c.Observed != nil {
-			available = c.Observed.Available
-		}
-		fmt.Fprintf(sum, "%s\x00%s\x00%s\x00%s\x00%d\x00%d\x00%d\x00", c.Object.Key(), c.Cluster, c.State, c.Reason(), c.Behind, replicas, available)
-	}
-	for _, name := range slices.Sorted(maps.Keys(m.Silent)) {
-		fmt.Fprintf(sum, "%s\x00%s\x00", name, m.Silent[name])
-	}
-	return hex.EncodeToString(sum.Sum(nil)[:6])
 }

@@ -4,6 +4,13 @@ package web
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/fairlead/fairlead/look/history"
@@ -40,13 +47,36 @@ type Fleet struct {
 
 // Members is what members were seen to have.
 type Members struct {
-	Head string // of the fleet, that they were compared with
-	// Version names what they have: it is another one when that is.
-	Version string
-	At      time.Time
-	Cells   map[object.ID]map[string]*status.Cell
+	Head  string // of the fleet, that they were compared with
+	At    time.Time
+	Cells map[object.ID]map[string]*status.Cell
 	// Silent has the reasons of the clusters that gave no answer.
 	Silent map[string]string
+
+	once    sync.Once
+	version string
+}
+
+// Version names what they have: it is another one when that is.
+func (m *Members) Version() string {
+	m.once.Do(func() {
+		sum := sha256.New()
+		for _, id := range slices.SortedFunc(maps.Keys(m.Cells), func(a, b object.ID) int { return strings.Compare(a.Key(), b.Key()) }) {
+			for _, cluster := range slices.Sorted(maps.Keys(m.Cells[id])) {
+				c := m.Cells[id][cluster]
+				available := int64(-1)
+				if c.Observed != nil {
+					available = c.Observed.Available
+				}
+				fmt.Fprintf(sum, "%s\x00%s\x00%s\x00%s\x00%d\x00%d\x00%d\x00", id.Key(), cluster, c.State, c.Reason(), c.Behind, c.Replicas, available)
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(m.Silent)) {
+			fmt.Fprintf(sum, "%s\x00%s\x00", name, m.Silent[name])
+		}
+		m.version = hex.EncodeToString(sum.Sum(nil)[:6])
+	})
+	return m.version
 }
 
 // of returns the cell of an object on a cluster; nil if it was not seen.

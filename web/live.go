@@ -35,7 +35,7 @@ func (s *Server) publish() {
 func (s *Server) version(l *line) string {
 	version := l.head[:12]
 	if m := s.membersAt(l.head); m != nil {
-		version += "-" + m.Version
+		version += "-" + m.Version()
 	}
 	return version
 }

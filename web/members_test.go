@@ -68,7 +68,7 @@ func TestMembers(t *testing.T) {
 	put("b", "eu-1", status.Cell{State: status.Outdated, Behind: 2, Why: "it runs 1234567", Replicas: -1})
 	put("b", "us-1", status.Cell{State: status.InProgress, Why: "1 of 4", Replicas: 4, Observed: &status.Observation{Ours: true, Replicas: 4, Available: 1}})
 	put("c", "eu-1", status.Cell{State: status.Current, Replicas: -1})
-	members := &web.Members{Head: head, Version: "1", At: now.Add(-time.Minute), Cells: cells, Silent: map[string]string{"us-1": "it does not answer: <timeout>"}}
+	members := &web.Members{Head: head, At: now.Add(-time.Minute), Cells: cells, Silent: map[string]string{"us-1": "it does not answer: <timeout>"}}
 	s := open(t, g.Dir, func(o *web.Options) { o.Fleet.Members = func() *web.Members { return members } })
 	s.follow(g)
 

@@ -34,6 +34,10 @@ type request struct {
 func (s *Server) handler(page func(*request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		q := &request{Request: r, server: s, writer: w, line: s.line.Load(), links: links{Prefix: s.options.Prefix}}
+		if body, ok := s.sent.get(q.key()); ok {
+			q.send(http.StatusOK, htmlType, body)
+			return
+		}
 		err := q.resolve()
 		if err == nil {
 			err = page(q)

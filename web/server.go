@@ -45,6 +45,7 @@ type Server struct {
 	travel *travel
 	views  *views
 	plans  *recent[string, *planned]
+	sent   *recent[string, []byte] // pages that were made just now, by what they show
 
 	hub       *stream.Hub
 	published string // the version that the hub has; only Run knows
@@ -68,6 +69,7 @@ func New(o Options) *Server {
 	s.travel = newTravel(s, o.Waiting)
 	s.views = &views{}
 	s.plans = newRecent[string, *planned](maxPlans)
+	s.sent = newRecent[string, []byte](maxSent)
 	s.hub = stream.New(stream.Options{Limits: o.Streams, Address: o.Address})
 	s.routes()
 	return s
@@ -148,5 +150,6 @@ func (s *Server) moved(next *line) {
 		s.travel.folded.clear()
 		s.views.clear()
 		s.plans.clear()
+		s.sent.clear()
 	}
 }

@@ -143,8 +143,12 @@ type whyCluster struct {
 	WhereAddress   string
 	Failure        string
 	Chain          []step
+	Others         []clusterLink // that share the row
 	Next           []report.WhyNext
 }
+
+// clusterLink is a cluster in a list.
+type clusterLink struct{ Name, ID, Address string }
 
 // absentClusters have nothing of a template for the same reason.
 type absentClusters struct {
@@ -177,6 +181,8 @@ func (b *templateBody) explain(q *request, o *overview, w *report.Why) {
 	}
 	slices.SortStableFunc(b.Clusters, func(x, y whyCluster) int { return cmp.Or(cmp.Compare(x.mark, y.mark), cmp.Compare(x.wave, y.wave)) })
 
+	b.draw()
+	b.group()
 	if r == nil {
 		return
 	}
@@ -189,7 +195,6 @@ func (b *templateBody) explain(q *request, o *overview, w *report.Why) {
 			b.Counters = append(b.Counters, counter{Word: word, Class: word, Glyph: glyphOf(word), N: n})
 		}
 	}
-	b.draw()
 }
 
 // draw draws the replicas, if the kind has some.
@@ -211,6 +216,34 @@ func (b *templateBody) draw() {
 	}) { // else the table says it all
 		b.Wide, b.Narrow = template.HTML(picture.SVG(wideWidth)), template.HTML(picture.SVG(narrowWidth)) //nolint:gosec // drawn here, and escaped there
 	}
+}
+
+// mostAlone is how many clusters have a row each, whatever they have in common.
+const mostAlone = 12
+
+// group has clusters share a row that stand beside each other, have the same, and have it
+// for the same reason.
+func (b *templateBody) group() {
+	if len(b.Clusters) <= mostAlone {
+		return
+	}
+	var grouped []whyCluster
+	for _, c := range b.Clusters {
+		if n := len(grouped) - 1; n >= 0 && grouped[n].isLike(&c) {
+			grouped[n].Others = append(grouped[n].Others, clusterLink{c.Name, c.ID, c.Address})
+			continue
+		}
+		grouped = append(grouped, c)
+	}
+	b.Clusters = grouped
+}
+
+// isLike reports whether two clusters have the same for the same reason.
+func (c *whyCluster) isLike(other *whyCluster) bool {
+	sameHash := func(a, b *commitText) bool { return a == b || a != nil && b != nil && a.Hash == b.Hash }
+	without := func(c *whyCluster) string { return strings.ReplaceAll(c.Reason, c.Name, "") }
+	return c.mark == other.mark && c.wave == other.wave && c.asked == other.asked && c.running == other.running && c.Failure == other.Failure &&
+		sameHash(c.Runs, other.Runs) && slices.EqualFunc(c.Backlog, other.Backlog, sameHash) && without(c) == without(other) && c.Where == other.Where
 }
 
 func glyphOf(word string) string {

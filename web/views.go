@@ -18,9 +18,8 @@ type views struct {
 
 // view is the overview of a commit, compared with what members had.
 type view struct {
-	commit  string
-	members *Members
-	once    sync.Once
+	commit, members string
+	once            sync.Once
 	*overview
 }
 
@@ -34,12 +33,16 @@ func (v *views) of(q *request) *overview {
 
 // at returns the overview of a state.
 func (v *views) at(commit string, state *propagate.State, log *history.Log, members *Members) *overview {
-	found := v.find(commit, members)
+	version := ""
+	if members != nil {
+		version = members.Version()
+	}
+	found := v.find(commit, version)
 	found.once.Do(func() { found.overview = newOverview(state, commit, log, members) })
 	return found.overview
 }
 
-func (v *views) find(commit string, members *Members) *view {
+func (v *views) find(commit, members string) *view {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for i, known := range v.known {
