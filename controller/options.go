@@ -28,7 +28,8 @@ type Options struct {
 	// The addresses that are listened on; "" or "0" is none.
 	MetricsAddr, HealthAddr, WebhookAddr string
 	// PageAddr is where the pages of the Fleets are served, "" or "0" for nowhere, and
-	// PageAuth who may see them: PageAuthKubernetes or PageAuthNone.
+	// PageAuth who may see them: PageAuthKubernetes, PageAuthNone, or "" for whoever asks
+	// for a host name of this machine.
 	PageAddr, PageAuth string
 	// EventsAddr is where events are posted in Flux's form; "" is nowhere.
 	EventsAddr string

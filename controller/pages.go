@@ -25,6 +25,7 @@ import (
 	"github.com/fairlead/fairlead/reconcile"
 	"github.com/fairlead/fairlead/web"
 	"github.com/fairlead/fairlead/web/auth"
+	"github.com/fairlead/fairlead/web/stream"
 )
 
 // Who may see the pages.
@@ -42,6 +43,8 @@ type pages struct {
 	guard  func(namespace, name string, next http.Handler) http.Handler
 	files  http.Handler
 	list   http.Handler
+	local  bool // nobody but this machine
+	limits *stream.Limits
 
 	open sync.Mutex // one opens or ends a page at a time
 	by   map[types.NamespacedName]*page
@@ -61,10 +64,11 @@ const pageKept = 10 * time.Minute
 
 // newPages returns the pages of all Fleets.
 func newPages(all *followers, c client.Reader, hub *rest.Config, opt Options) (*pages, error) {
-	p := &pages{followers: all, client: c, files: web.AssetHandler(), by: map[types.NamespacedName]*page{}}
+	p := &pages{followers: all, client: c, files: web.AssetHandler(), limits: stream.NewLimits(0, 0), by: map[types.NamespacedName]*page{}}
 	p.guard = func(_, _ string, next http.Handler) http.Handler { return next }
 	p.list = web.Index(p.listed)
-	if opt.PageAuth == PageAuthNone {
+	if opt.PageAuth != PageAuthKubernetes {
+		p.local = opt.PageAuth == ""
 		return p, nil
 	}
 
@@ -103,6 +107,9 @@ func (p *pages) handler(ctx context.Context) http.Handler {
 			p.page(ctx, name, w, r)
 		})).ServeHTTP(w, r)
 	})
+	if p.local {
+		return web.LocalOnly(mux)
+	}
 	return mux
 }
 
@@ -165,7 +172,7 @@ func (p *pages) begin(ctx context.Context, name types.NamespacedName) (*page, st
 		p.end(name)
 		running, stop := context.WithCancel(ctx)
 		one = &page{loop: loop, stop: stop, server: web.New(web.Options{
-			Prefix: pagePath(name), Fleet: f.shown(loop, s), Log: func(text string) { p.log.Info(text, "namespace", name.Namespace, "name", name.Name) },
+			Prefix: pagePath(name), Streams: p.limits, Fleet: f.shown(loop, s), Log: func(text string) { p.log.Info(text, "namespace", name.Namespace, "name", name.Name) },
 		})}
 		p.by[name] = one
 		go func() { _ = one.server.Run(running) }() // it ends when it is told to

@@ -195,3 +195,21 @@ func TestVendored(t *testing.T) {
 		t.Errorf("its licence: %q, %v", licence, err)
 	}
 }
+
+// A page without users is not read by the site that a browser has open beside it, under a
+// name that leads here.
+func TestLocalOnly(t *testing.T) {
+	page := web.LocalOnly(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
+	for host, want := range map[string]int{
+		"localhost:8088": 200, "127.0.0.1": 200, "127.0.0.1:8088": 200, "[::1]:8088": 200, "fleet.localhost": 200,
+		"evil.example.com:8088": 421, "10.0.0.1:8088": 421, "localhost.evil.example.com": 421, "": 421,
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.Host = host
+		w := httptest.NewRecorder()
+		page.ServeHTTP(w, r)
+		if w.Code != want {
+			t.Errorf("%q: %d, want %d", host, w.Code, want)
+		}
+	}
+}

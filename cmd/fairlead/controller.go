@@ -72,7 +72,7 @@ func (f *controllerFlags) checkPage() error {
 	case f.PageAuth == "" && elsewhere:
 		return usagef("--page-addr %s can be reached from elsewhere: specify --page-auth kubernetes, or none if something in front decides who may see the pages", f.PageAddr)
 	case f.PageAuth == "":
-		f.PageAuth = controller.PageAuthNone
+		return nil // to this machine alone
 	}
 	return checkOneOf("--page-auth", f.PageAuth, controller.PageAuthKubernetes, controller.PageAuthNone)
 }

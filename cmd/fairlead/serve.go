@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"time"
 
@@ -116,7 +117,11 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 	fmt.Fprintf(cmd.OutOrStdout(), "http://%s\n", listener.Addr())
 	followed := make(chan error, 1)
 	go func() { followed <- page.Run(ctx) }()
-	if err := web.Serve(ctx, listener, page); err != nil {
+	var handler http.Handler = page
+	if f.auth == "" {
+		handler = web.LocalOnly(page)
+	}
+	if err := web.Serve(ctx, listener, handler); err != nil {
 		return err
 	}
 	return <-followed

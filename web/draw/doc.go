@@ -2,9 +2,8 @@
 
 // Package draw draws the pictures of the page as SVG: values in, bytes out.
 //
-// A Ruler is the history of a branch with a lane for each cluster, Replicas are
-// what clusters run of what is asked, and a Chain is why one cluster has what it
-// has. Each is drawn for a width in CSS pixels, so that its text keeps its size:
+// A Ruler is the history of a branch with a lane for each cluster, and Replicas are
+// what clusters run of what is asked. Each is drawn for a width in CSS pixels, so that its text keeps its size:
 // a page that fits telephones holds two of them, and its style sheet hides one.
 //
 // Text that others wrote is escaped and made printable here, and cut where it
@@ -23,9 +22,9 @@
 //	--behind --failed --unknown
 //	--focus                                  where the page is, and what has the focus
 //
-// The classes are: draw (the picture), draw-ruler, draw-replicas, draw-chain (which
-// one), t-name, t-note, t-mono, t-word (text), line, grid, axis, pull (strokes), now
-// (where the page is), dot, stop, glyph (marks), backlog, hatch, bar, box, arrow
+// The classes are: draw (the picture), draw-ruler, draw-replicas (which
+// one), t-name, t-note, t-mono, t-word (text), line, grid, axis (strokes), now
+// (where the page is), dot, stop, glyph (marks), backlog, hatch, bar
 // (shapes), and s-current, s-held, s-deferred, s-progress, s-outdated, s-failed,
 // s-unknown, s-absent (states, on the group that has one).
 package draw

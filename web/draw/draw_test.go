@@ -53,20 +53,16 @@ func TestPictures(t *testing.T) {
 
 func pictures() map[string]picture {
 	return map[string]picture{
-		"ruler":          mockRuler(),
-		"ruler-crowded":  crowdedRuler(),
-		"ruler-waves":    wavesRuler(),
-		"ruler-empty":    draw.Ruler{Branch: "main"},
-		"ruler-one":      draw.Ruler{Branch: "main", Commits: []draw.Commit{{Short: "3f0c9aa", Subject: "first", Href: "/"}}},
-		"ruler-hostile":  hostileRuler(),
-		"replicas":       mockReplicas(),
-		"replicas-many":  manyReplicas(),
-		"replicas-fold":  foldReplicas(),
-		"replicas-none":  draw.Replicas{Name: "shop/web"},
-		"chain":          mockChain(),
-		"chain-nothing":  draw.Chain{Label: "Why Deployment shop/web is on no cluster", Links: []draw.Link{{Kind: "policy", Name: "none matches", State: draw.Failed}}},
-		"chain-hostile":  hostileChain(),
-		"chain-unlinked": draw.Chain{Label: "Why", Links: []draw.Link{{Kind: "policy", Name: "shop-web"}, {Kind: "placement", Name: "eu-1"}}},
+		"ruler":         mockRuler(),
+		"ruler-crowded": crowdedRuler(),
+		"ruler-waves":   wavesRuler(),
+		"ruler-empty":   draw.Ruler{Branch: "main"},
+		"ruler-one":     draw.Ruler{Branch: "main", Commits: []draw.Commit{{Short: "3f0c9aa", Subject: "first", Href: "/"}}},
+		"ruler-hostile": hostileRuler(),
+		"replicas":      mockReplicas(),
+		"replicas-many": manyReplicas(),
+		"replicas-fold": foldReplicas(),
+		"replicas-none": draw.Replicas{Name: "shop/web"},
 	}
 }
 
@@ -80,7 +76,6 @@ func mockRuler() draw.Ruler {
 			{Short: "d11aa01", Subject: "search: typo in a selector", Detail: "tim, 3 days ago", Href: "/?at=d11aa01", Verdict: draw.Refused},
 			{Short: "e55a9f0", Subject: "web 1.18.2", Detail: "tim, 2 days ago", Href: "/?at=e55a9f0", Held: 3},
 		},
-		Pulls: []draw.Pull{{Name: "#482", Subject: "Raise web to 1.19.0, promote eu-2", Href: "/plans/482"}},
 		Lanes: []draw.Lane{
 			{Name: "dev-1", Wave: "canary", Href: "/clusters/dev-1", At: 4, State: draw.Current},
 			{Name: "eu-1", Wave: "wave 1", Href: "/clusters/eu-1", At: 4, State: draw.InProgress, Note: "3 of 4 replicas"},
@@ -145,7 +140,7 @@ func wavesRuler() draw.Ruler {
 var hostile = `<script>alert("1")</script>'&]]>` + "\x00\x1b[31m\u202eevil\u202c\n\u200f" + strings.Repeat("é漢🙂", 100)
 
 func hostileRuler() draw.Ruler {
-	r := draw.Ruler{Branch: hostile, Pulls: []draw.Pull{{Name: hostile, Subject: hostile, Href: "javascript:alert(1)"}}}
+	r := draw.Ruler{Branch: hostile}
 	for range 3 {
 		r.Commits = append(r.Commits, draw.Commit{Short: hostile, Subject: hostile, Detail: hostile, Href: `/?at="><script>`, Verdict: draw.Verdict(hostile)})
 		r.Lanes = append(r.Lanes, draw.Lane{Name: hostile, Wave: hostile, Note: hostile, Href: "javascript:alert(1)", State: draw.State(hostile), Backlog: 2, At: 99})
@@ -179,23 +174,6 @@ func manyReplicas() draw.Replicas {
 		r.Shares = append(r.Shares, s)
 	}
 	return r
-}
-
-func mockChain() draw.Chain {
-	return draw.Chain{Label: "Why Deployment shop/web is on us-1", Links: []draw.Link{
-		{Kind: "policy", Name: "shop-web", Detail: "policies/shop-web.yaml:9", Href: "/policies/PropagationPolicy/shop/shop-web"},
-		{Kind: "placement", Name: "us-1, 5 of 15 replicas", Detail: "policies/shop-web.yaml:21"},
-		{Kind: "override", Name: "us-registry", Detail: "overrides/registry.yaml:4"},
-		{Kind: "hold", Name: "CHG-1188, by mara", Detail: "policies/shop-web.yaml:14", Href: "/holds", State: draw.Held},
-	}}
-}
-
-func hostileChain() draw.Chain {
-	c := draw.Chain{Label: hostile}
-	for range 4 {
-		c.Links = append(c.Links, draw.Link{Kind: hostile, Name: hostile, Detail: hostile, Href: hostile, State: draw.State(hostile)})
-	}
-	return c
 }
 
 // wellFormed reads a picture with a parser, and finds nothing in it that a strict
@@ -236,7 +214,7 @@ func wellFormed(t *testing.T, svg []byte) {
 
 // A long text is cut to its place, and is in the title in full.
 func TestTextIsCut(t *testing.T) {
-	for name, p := range map[string]picture{"ruler": hostileRuler(), "chain": hostileChain()} {
+	for name, p := range map[string]picture{"ruler": hostileRuler()} {
 		for _, width := range widths {
 			d := xml.NewDecoder(bytes.NewReader(p.SVG(width)))
 			inText := 0

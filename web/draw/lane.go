@@ -101,7 +101,7 @@ func (p *rulerPlan) drawRow(r row) {
 			p.drawBacklog(s, r.y)
 		}
 		for _, s := range r.stops {
-			p.drawStop(s, r.y)
+			p.drawStop(s, r.y, len(r.stops) > 1)
 		}
 	}
 	p.drawNote(r)
@@ -128,13 +128,14 @@ func (p *rulerPlan) drawBacklog(s stop, y float64) {
 	p.end()
 }
 
-func (p *rulerPlan) drawStop(s stop, y float64) {
+// drawStop draws where clusters stand, and how many where a lane has more than one place.
+func (p *rulerPlan) drawStop(s stop, y float64, counted bool) {
 	if s.State == Absent {
 		return
 	}
 	p.group("stop-at "+s.State.look().class, s.Href, s.title(), false)
 	p.badge(point{p.at(s), y}, 9, s.State)
-	if len(s.clusters) > 1 {
+	if counted && len(s.clusters) > 1 {
 		p.text(point{p.at(s) + 12, y - 5}, "start", "t-count", fmt.Sprintf("×%d", len(s.clusters)))
 	}
 	p.end()

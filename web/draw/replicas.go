@@ -66,7 +66,11 @@ func (r Replicas) SVG(width int) []byte {
 		p.draw(s, most, float64(i+1)*p.row+8)
 	}
 	if more > 0 {
-		p.text(point{p.from, rows*p.row - 6}, "start", "t-note t-muted", count(more, "more cluster")+" as asked")
+		others := count(more, "more cluster") + " as asked"
+		if more == len(r.Shares) {
+			others = "every cluster as asked"
+		}
+		p.text(point{p.from, rows*p.row - 6}, "start", "t-note t-muted", others)
 	}
 	return p.bytes()
 }

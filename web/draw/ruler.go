@@ -18,7 +18,6 @@ const MaxLanes = 24
 type Ruler struct {
 	Branch  string
 	Commits []Commit // first-parent, oldest first
-	Pulls   []Pull   // open pull requests on top of the last commit
 	Lanes   []Lane
 	// Older is how many commits are not given because they are older, and OlderHref
 	// where they are shown.
@@ -45,11 +44,6 @@ type Commit struct {
 	Verdict Verdict
 	Held    int  // on how many clusters something of it is held
 	Here    bool // the page shows the fleet as of this commit
-}
-
-// Pull is an open pull request.
-type Pull struct {
-	Name, Subject, Href string // "#482", "Raise web to 1.19.0"
 }
 
 // Lane is a cluster.
@@ -106,9 +100,6 @@ func (r Ruler) SVG(width int) []byte {
 	for i := p.first; i < len(p.Commits); i++ {
 		p.drawCommit(i)
 	}
-	for i, pull := range p.Pulls {
-		p.drawPull(len(p.Commits)+i, pull)
-	}
 	for _, row := range p.rows {
 		p.drawRow(row)
 	}
@@ -135,7 +126,7 @@ func (p *rulerPlan) place() {
 		p.left, p.right = 150, p.width-280
 	}
 
-	marks := len(p.Commits) + len(p.Pulls)
+	marks := len(p.Commits)
 	fit := int((p.right-p.left)/nearest) + 1
 	p.first = max(0, min(marks-fit, len(p.Commits)-1))
 	shown := marks - p.first
@@ -156,11 +147,9 @@ func (p *rulerPlan) place() {
 // level reports whether labels have room beside each other.
 func (p *rulerPlan) level() bool { return p.wide && p.step >= roomy }
 
-// x is where a commit is, or a pull request after the last commit. The newest commit
-// is always in the same place.
+// x is where a commit is. The newest is always in the same place.
 func (p *rulerPlan) x(i int) float64 {
-	last := len(p.Commits) + len(p.Pulls) - 1
-	return p.right - float64(last-i)*p.step
+	return p.right - float64(len(p.Commits)-1-i)*p.step
 }
 
 // tip is where the branch ends.
@@ -184,9 +173,6 @@ func (p *rulerPlan) lines() {
 		p.text(point{0, p.axis + 4.5}, "start", "t-name", cut(p.Branch, sizeName, p.left-34))
 	}
 	p.mark("line", attrs{"class", "axis", "x1", p.start(), "y1", p.axis, "x2", p.tip(), "y2", p.axis})
-	if len(p.Pulls) > 0 {
-		p.mark("line", attrs{"class", "axis pull", "x1", p.tip(), "y1", p.axis, "x2", p.x(len(p.Commits) + len(p.Pulls) - 1), "y2", p.axis})
-	}
 }
 
 // start is where the axis begins: before the first commit, if there are older ones.
@@ -227,14 +213,6 @@ func (p *rulerPlan) drawCommit(i int) {
 		p.badge(at, 9, state)
 	}
 	p.drawLabel(at, label{word, c.Short, c.Subject})
-	p.end()
-}
-
-func (p *rulerPlan) drawPull(i int, pull Pull) {
-	at := point{p.x(i), p.axis}
-	p.group("commit s-open", pull.Href, joined(" · ", pull.Name+" open", pull.Subject), false)
-	p.mark("circle", attrs{"class", "dot pull", "cx", at.x, "cy", at.y, "r", 7.0})
-	p.drawLabel(at, label{"open", pull.Name, pull.Subject})
 	p.end()
 }
 
