@@ -37,6 +37,7 @@ type follower struct {
 
 	version version // what the settings were resolved from
 
+	page     atomic.Pointer[chan struct{}]   // of its page, which draws what has changed
 	reviewer atomic.Pointer[review.Reviewer] // nil without a loop, or if nobody wants one
 
 	wake   chan struct{}
@@ -58,6 +59,8 @@ type follower struct {
 // observation is what a follower has seen last.
 type observation struct {
 	result reconcile.Result
+	// count is how many there were.
+	count int64
 	// opened reports whether there is a result; err is why the loop cannot be opened.
 	opened bool
 	err    error
@@ -247,6 +250,7 @@ func (f *follower) observe(r reconcile.Result) {
 	f.told.Observe(metrics.Name{Namespace: f.name.Namespace, Fleet: f.name.Name}, &r)
 	f.mu.Lock()
 	f.seen.result, f.seen.opened = r, true
+	f.seen.count++
 	if f.seen.news.add(&r) {
 		f.moved = time.Now()
 		if f.waiting.IsZero() {
@@ -261,6 +265,12 @@ func (f *follower) observe(r reconcile.Result) {
 	}
 	f.mu.Unlock()
 	f.tell()
+	if changed := f.page.Load(); changed != nil {
+		select {
+		case *changed <- struct{}{}:
+		default:
+		}
+	}
 }
 
 // report logs what the loop says. What happens to single objects is for --log-level debug.

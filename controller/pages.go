@@ -165,7 +165,7 @@ func (p *pages) begin(ctx context.Context, name types.NamespacedName) (*page, st
 		p.end(name)
 		running, stop := context.WithCancel(ctx)
 		one = &page{loop: loop, stop: stop, server: web.New(web.Options{
-			Prefix: pagePath(name), Fleet: f.page(loop, s), Log: func(text string) { p.log.Info(text, "namespace", name.Namespace, "name", name.Name) },
+			Prefix: pagePath(name), Fleet: f.shown(loop, s), Log: func(text string) { p.log.Info(text, "namespace", name.Namespace, "name", name.Name) },
 		})}
 		p.by[name] = one
 		go func() { _ = one.server.Run(running) }() // it ends when it is told to
@@ -199,12 +199,14 @@ func (p *pages) end(name types.NamespacedName) {
 	}
 }
 
-// page is what the page of a Fleet shows: the commits that the loop has folded, and what
+// shown is what the page of a Fleet shows: the commits that the loop has folded, and what
 // it knows of the members.
-func (f *follower) page(loop *reconcile.Loop, s settings) web.Fleet {
+func (f *follower) shown(loop *reconcile.Loop, s settings) web.Fleet {
 	seen := &seen{follower: f, loop: loop}
+	changed := make(chan struct{}, 1)
+	f.page.Store(&changed)
 	return web.Fleet{
-		Ref:  loop.Ref(),
+		Ref: loop.Ref(), Changed: changed,
 		Head: func() string { return f.last().result.Head },
 		Open: func(context.Context) (*history.States, error) {
 			states := &history.States{Repo: loop.Repo(), History: history.New(loop.Repo(), s.path)}
@@ -212,6 +214,6 @@ func (f *follower) page(loop *reconcile.Loop, s settings) web.Fleet {
 			return states, nil
 		},
 		Members: seen.members,
-		Forge:   web.NewForge(s.repo, string(s.reviews.Target.Kind), s.path),
+		Forge:   web.NewForge(s.repo, s.reviews.Target.Kind, s.path),
 	}
 }

@@ -22,14 +22,14 @@ type seen struct {
 	follower *follower
 	loop     *reconcile.Loop
 
-	mu    sync.Mutex
-	last  *web.Members
-	round int64
-	at    time.Time
+	mu   sync.Mutex
+	last *web.Members
+	of   int64     // the observation that it was compiled of
+	at   time.Time // when that was
 }
 
-// seenEvery is how often it is compiled again within a round, in which members answer.
-const seenEvery = 2 * time.Second
+// seenEvery is how often it is compiled while members answer.
+const seenEvery = 500 * time.Millisecond
 
 // members returns what members have; nil before the first round.
 func (s *seen) members() *web.Members {
@@ -40,14 +40,14 @@ func (s *seen) members() *web.Members {
 		return nil
 	}
 	now := time.Now()
-	if s.last != nil && s.round == last.result.Round && now.Sub(s.at) < seenEvery {
+	if s.last != nil && (s.of == last.count || now.Sub(s.at) < seenEvery) {
 		return s.last
 	}
 
 	next := membersOf(&last.result, s.loop.Acknowledged)
+	s.of, s.at = last.count, now
 	next.At = now
-	s.round, s.at = last.result.Round, now
-	if s.last == nil || !sameMembers(s.last, next) {
+	if s.last == nil || s.last.Head != next.Head || s.last.Version() != next.Version() {
 		s.last = next // otherwise what was drawn of it is still good
 	}
 	return s.last
@@ -108,27 +108,4 @@ func revisionOf(w *propagate.Work, digest object.Digest) string {
 		}
 	}
 	return ""
-}
-
-// sameMembers reports whether a page shows the same of two.
-func sameMembers(a, b *web.Members) bool {
-	if a.Head != b.Head || len(a.Cells) != len(b.Cells) || len(a.Silent) != len(b.Silent) {
-		return false
-	}
-	for cluster, why := range a.Silent {
-		if b.Silent[cluster] != why {
-			return false
-		}
-	}
-	for id, row := range a.Cells {
-		if len(b.Cells[id]) != len(row) {
-			return false
-		}
-		for cluster, c := range row {
-			if d := b.Cells[id][cluster]; d == nil || c.State != d.State || c.Why != d.Why || c.Runs != d.Runs || c.Held != d.Held || c.Deferred != d.Deferred {
-				return false
-			}
-		}
-	}
-	return true
 }

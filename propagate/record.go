@@ -10,7 +10,6 @@ import (
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/ordered"
-	"github.com/fairlead/fairlead/schedule"
 )
 
 // The records are a State as a checkpoint keeps it: digests and commits, and
@@ -30,7 +29,7 @@ type BindingRecord struct {
 	Unmatched      bool             `json:"unmatched,omitempty"`
 	Immediate      *fleet.Immediate `json:"brakes"`
 	Own            *fleet.Immediate `json:"own,omitempty"`
-	Targets        []schedule.Share `json:"targets,omitempty"`
+	Targets        TargetRecords    `json:"targets,omitempty"`
 	Requires       []object.ID      `json:"requires,omitempty"`
 	Selects        []object.ID      `json:"selects,omitempty"`
 	AffinityName   string           `json:"affinityName,omitempty"`
@@ -39,7 +38,7 @@ type BindingRecord struct {
 	Evictions      []Eviction       `json:"evictions,omitempty"`
 	Scheduled      Scheduled        `json:"scheduled"`
 	Contents       []ContentRecord  `json:"contents,omitempty"` // shared by the works
-	Works          []WorkRecord     `json:"works,omitempty"`
+	Works          WorkRecords      `json:"works,omitempty"`
 }
 
 // ContentRecord is a Content on disk.
@@ -57,7 +56,7 @@ type ContentRecord struct {
 // WorkRecord is a Work on disk; Want and Released count into Contents, -1 is
 // none.
 type WorkRecord struct {
-	Cluster  string   `json:"cluster"`
+	Cluster  string   `json:"cluster,omitempty"`
 	Want     int      `json:"want"`
 	Released int      `json:"released"`
 	Held     bool     `json:"held,omitempty"`

@@ -70,7 +70,7 @@ spec:
 	write("jo", 4, "pay also in ap-1", map[string]string{"policies/pay.yaml": clusterPolicy("default-apps", "pay", "[dev-1, eu-1, us-1, ap-1]", "activationPreference: Lazy")})
 	write("tim", 3, "search: replicas by weight", map[string]string{"policies/search.yaml": "kind: [\n"})
 	write("tim", 3, "search: replicas by weight, in YAML this time", map[string]string{"policies/search.yaml": policy("search", "indexer", "indexer", "[eu-1, us-1]", "    replicaScheduling: {replicaSchedulingType: Divided, replicaDivisionPreference: Weighted, weightPreference: {staticWeightList: [{targetCluster: {clusterNames: [eu-1]}, weight: 1}, {targetCluster: {clusterNames: [us-1]}, weight: 3}]}}\n")})
-	write("tim", 2, "web 1.18.2", map[string]string{"shop/web.yaml": deployment("shop", "web", 12, "1.18.2", "768Mi")})
+	write("tim", 2, "web 1.18.2, on 15 replicas", map[string]string{"shop/web.yaml": deployment("shop", "web", 15, "1.18.2", "768Mi")})
 	return g
 }
 
@@ -78,7 +78,7 @@ spec:
 func proposal(g *sourcetest.Repo) {
 	g.Branch("raise-web")
 	g.Commit("Raise web to 1.19.0, promote eu-2", map[string]string{
-		"shop/web.yaml":       deployment("shop", "web", 15, "1.19.0", "768Mi"),
+		"shop/web.yaml":       deployment("shop", "web", 18, "1.19.0", "768Mi"),
 		"policies/web.yaml":   webPolicy("[us-1, us-2]", ""),
 		"batch/report.yaml":   sourcetest.Delete,
 		"pay/api.yaml":        deployment("pay", "api", 3, "5.0.3", "512Mi"),

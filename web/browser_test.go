@@ -3,9 +3,11 @@
 package web_test
 
 import (
+	"maps"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -232,25 +234,26 @@ func TestPictures(t *testing.T) {
 	_, url := visit(t, g)
 	for _, w := range []struct {
 		browser.Window
-		name string
+		name  string
+		pages []string
 	}{
-		{browser.Window{Width: 1280, Height: 720}, ""},
-		{browser.Window{Width: 1280, Height: 720, Dark: true}, "-dark"},
-		{browser.Window{Width: 390, Height: 844}, "-narrow"},
-		{browser.Window{Width: 390, Height: 844, Dark: true}, "-narrow-dark"},
+		{browser.Window{Width: 1280, Height: 720}, "", slices.Sorted(maps.Keys(pages))},
+		{browser.Window{Width: 1280, Height: 720, Dark: true}, "-dark", []string{"matrix", "ruler", "template"}},
+		{browser.Window{Width: 390, Height: 844}, "-narrow", []string{"matrix", "ruler", "template"}},
 	} {
 		p := browser.Open(t, w.Window)
-		for name, path := range pages {
-			goTo(p, url, path)
+		for _, name := range w.pages {
+			goTo(p, url, pages[name])
+			if !strings.Contains(pages[name], "at=") {
+				p.WaitFor(`document.querySelector("#live").dataset.state === "live"`)
+			}
 			picture := p.Screenshot()
 			if len(picture) > 150<<10 {
 				t.Errorf("%s%s: %d bytes", name, w.name, len(picture))
 			}
-			if err := os.WriteFile(filepath.Join(pictures, name+w.name+".png"), picture, 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join("..", "docs", "img", name+w.name+".png"), picture, 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 }
-
-var pictures = filepath.Join("..", "docs", "img")

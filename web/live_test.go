@@ -70,7 +70,7 @@ func TestConnectionInBrowser(t *testing.T) {
 	server.CloseClientConnections()
 	server.Close()
 	p.WaitFor(`document.querySelector("#live").dataset.state === "lost"`)
-	g.Commit("web 1.18.3", map[string]string{"shop/web.yaml": deployment("shop", "web", 12, "1.18.3", "768Mi")})
+	g.Commit("web 1.18.3", map[string]string{"shop/web.yaml": deployment("shop", "web", 15, "1.18.3", "768Mi")})
 	s.follow(g)
 
 	again := listenAt(t, address, s)
@@ -103,7 +103,7 @@ func TestSevenTabsInBrowser(t *testing.T) {
 		tab.Goto(server.URL)
 		tab.WaitFor(`document.querySelector("#live").dataset.state === "live"`)
 	}
-	g.Commit("web 1.18.3", map[string]string{"shop/web.yaml": deployment("shop", "web", 12, "1.18.3", "768Mi")})
+	g.Commit("web 1.18.3", map[string]string{"shop/web.yaml": deployment("shop", "web", 15, "1.18.3", "768Mi")})
 	s.follow(g)
 	for _, tab := range tabs {
 		tab.WaitFor(`document.querySelector("header").innerText.includes("web 1.18.3")`)
@@ -116,7 +116,7 @@ func TestSevenTabsInBrowser(t *testing.T) {
 	for _, tab := range tabs[:6] {
 		tab.Goto(server.URL + "/?at=HEAD~1")
 	}
-	g.Commit("web 1.18.4", map[string]string{"shop/web.yaml": deployment("shop", "web", 12, "1.18.4", "768Mi")})
+	g.Commit("web 1.18.4", map[string]string{"shop/web.yaml": deployment("shop", "web", 15, "1.18.4", "768Mi")})
 	s.follow(g)
 	tabs[6].WaitFor(`document.querySelector("header").innerText.includes("web 1.18.4")`)
 }

@@ -133,10 +133,10 @@ func (s *site) events(since string) <-chan string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	s.t.Cleanup(func() { _ = answer.Body.Close() })
 	events := make(chan string, 8)
 	go func() {
 		defer close(events)
-		defer answer.Body.Close()
 		kind := ""
 		for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
 			if text, ok := strings.CutPrefix(lines.Text(), "event: "); ok {

@@ -27,7 +27,7 @@ import (
 type Cache struct{ dir string }
 
 // cacheFormat is the format of the kept states.
-const cacheFormat = 4
+const cacheFormat = 5
 
 // maxCached is how many states of one fleet are kept, the most recently used ones.
 const maxCached = 64

@@ -24,7 +24,7 @@ import (
 
 // format is the format of the file. Earlier ones are migrated. A later one belongs to
 // a newer version, and is left alone.
-const format = 2
+const format = 3
 
 // The buckets of a checkpoint.
 var (

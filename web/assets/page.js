@@ -102,7 +102,7 @@
     }
     source.addEventListener("error", () => {
       tell({});
-      if (source.readyState === EventSource.CLOSED) retry = setTimeout(listen, 10000 + Math.random() * 20000);
+      if (source?.readyState === EventSource.CLOSED) retry = setTimeout(listen, 10000 + Math.random() * 20000);
     });
   };
   const join = () => {

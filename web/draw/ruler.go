@@ -76,6 +76,8 @@ const (
 	nearest    = 22.0  // between two commits, so that slanted labels do not meet
 	roomy      = 104.0 // between two commits, so that labels can be level
 	wideFrom   = 720.0 // lanes have their names and notes beside them
+	slantRun   = 0.788 // of a slanted label for its length, to the right
+	slantRise  = 0.616 // and upward, at 38 degrees
 )
 
 // rulerPlan is where everything of a ruler is.
@@ -253,11 +255,10 @@ func (p *rulerPlan) drawLabel(at point, l label) {
 		return
 	}
 
-	// The slant takes as much height as width.
 	from := point{at.x + 2, at.y - 14}
-	most := min((p.width-from.x)*1.4142, (p.axis-18)*1.4142) - 12
+	most := min((p.width-from.x)/slantRun, (from.y-4)/slantRise) - sizeNote
 	p.begin("text", attrs{"x", from.x, "y", from.y, "class", "t-note",
-		"transform", "rotate(-45 " + number(from.x) + " " + number(from.y) + ")"})
+		"transform", "rotate(-38 " + number(from.x) + " " + number(from.y) + ")"})
 	for _, part := range []struct{ class, text string }{{"t-word", l.word}, {"", cmp.Or(l.subject, l.name)}} {
 		if part.text == "" || most < 2*sizeNote {
 			continue
