@@ -23,3 +23,9 @@ func (s *Server) Waiting() int { return len(s.travel.queue.waiting) }
 
 // Version is what pages at the head say that they show.
 func (s *Server) Version() string { return s.version(s.line.Load()) }
+
+// Forget forgets what was made of the line to be shown.
+func (s *Server) Forget() {
+	s.views.clear()
+	s.sent.clear()
+}
