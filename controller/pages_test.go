@@ -4,8 +4,10 @@ package controller_test
 
 import (
 	"context"
+	"html"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -18,6 +20,8 @@ import (
 	v1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
 	"github.com/fairlead/fairlead/controller"
 )
+
+var links = regexp.MustCompile(`(?:href|src|action)="([^"]*)"`)
 
 // With --page-addr each Fleet has a page, for those whom Kubernetes lets get fleets/page.
 func TestPages(t *testing.T) {
@@ -64,6 +68,33 @@ func TestPages(t *testing.T) {
 	}
 	shows("/fleets/team/acme/", "quickstart", "eu-1", "as the clusters answered")
 	shows("/fleets/team/acme/templates/Deployment/shop/web", "eu-1", "current")
+
+	// Every link of every page stays below the Fleet, and leads somewhere.
+	todo, asked := []string{"/fleets/team/acme/"}, map[string]bool{}
+	for len(todo) > 0 && len(asked) < 200 {
+		path := todo[0]
+		todo = todo[1:]
+		if asked[path] {
+			continue
+		}
+		asked[path] = true
+		code, page := ask(path, viewer)
+		if code != http.StatusOK {
+			t.Errorf("%s: %d", path, code)
+		}
+		for _, link := range links.FindAllStringSubmatch(page, -1) {
+			to, _, _ := strings.Cut(html.UnescapeString(link[1]), "#")
+			switch {
+			case strings.HasPrefix(to, "/fleets/team/acme/"):
+				todo = append(todo, to)
+			case to != "":
+				t.Errorf("%s leads to %s", path, to)
+			}
+		}
+	}
+	if len(asked) < 40 {
+		t.Errorf("only %d pages were found", len(asked))
+	}
 
 	h.members["us-1"].Partition(true)
 	h.release("2.0")

@@ -213,3 +213,25 @@ func TestLocalOnly(t *testing.T) {
 		}
 	}
 }
+
+// The head of a pull request, as a forge has it in the repository, is planned onto the
+// branch; of a number without one the page says what to fetch.
+func TestPullRequest(t *testing.T) {
+	g := sourcetest.Txtar(t, oneCluster)
+	g.Git("checkout", "-q", "-b", "change")
+	g.Commit("another value", map[string]string{"web.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web, namespace: shop}\ndata: {a: c}\n"})
+	g.Git("update-ref", "refs/pull/7/head", "HEAD")
+	g.Checkout("main")
+	s := open(t, g.Dir)
+	s.follow(g)
+
+	w := s.get("/plans/7")
+	for _, want := range []string{"Plan of #7", "1 now", "ConfigMap shop/web", "eu-1"} {
+		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%d, and %q is not in\n%s", w.Code, want, w.Body)
+		}
+	}
+	if w := s.get("/plans/8"); w.Code != http.StatusNotFound {
+		t.Errorf("/plans/8: %d", w.Code)
+	}
+}
