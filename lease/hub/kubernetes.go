@@ -115,13 +115,15 @@ func (r *Runner) watchFrom(ctx context.Context, selector, version string) {
 			defer w.Stop()
 			err = r.follow(ctx, w)
 		}
-		if ctx.Err() != nil {
-			return
-		}
-		if err != nil {
+		if err != nil && ctx.Err() == nil {
 			r.failed(fmt.Errorf("watch leases: %w", err))
 		}
-		r.tell(func(m *lease.Machine, at time.Duration) { m.Resync(at + r.rules.Retry) })
+
+		select {
+		case <-ctx.Done(): // the next list has begun its own
+		case <-time.After(r.rules.Retry):
+			r.tell((*lease.Machine).Resync)
+		}
 	})
 }
 
