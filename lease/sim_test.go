@@ -24,10 +24,10 @@ type world struct {
 	records []stored
 	version int64
 	slots   []slot
-	ghosts  []time.Duration // by shard: when the last request of a process that is gone may end
-	written []int           // by shard: the newest commit of which something was written
-	unowned []time.Duration // by shard: since when, or -1
-	served  []time.Duration // by shard: when a gate was open last
+	ghosts  []time.Duration // by Lease: when the last request of a process that is gone may end
+	written []int           // by Lease: the newest commit of which something was written
+	unowned []time.Duration // by Lease: since when, or -1
+	served  []time.Duration // by Lease: when a gate was open last
 
 	parents []int // of each commit; 0 is the first
 	head    int
@@ -69,7 +69,7 @@ type slot struct {
 	slow   time.Duration // its fetches
 	barred time.Duration // from the Leases of shards
 
-	ends []time.Duration // by shard: when its last request may end
+	ends []time.Duration // by Lease: when its last request may end
 }
 
 const (
@@ -100,25 +100,33 @@ var engines = []string{"1.0", "1.1", "1.2", "1.3", "1.4", "1.5", "1.6", "1.7"}
 
 var sizes = [2]int{2, 1} // the number of shards before and after a resize
 
-// shardID numbers the shards of both numbers of shards.
-func shardID(shard, of int) int {
-	if of == sizes[0] {
+// leaderID numbers the leader's Lease, after the shards of both numbers of shards.
+var leaderID = sizes[0] + sizes[1]
+
+// unitID numbers the Leases that can be held; -1 is the leader's.
+func unitID(shard, of int) int {
+	switch {
+	case shard < 0:
+		return leaderID
+	case of == sizes[0]:
 		return shard
 	}
 	return sizes[0] + shard
 }
 
-var shardNames = func() (names []string) {
+var unitNames = func() (names []string) {
 	for _, of := range sizes {
 		for shard := range of {
 			names = append(names, ShardName("acme", shard, of))
 		}
 	}
-	return names
+	return append(names, LeaderName("acme"))
 }()
 
 // overlap reports whether a cluster may be in both of two shards.
-func overlap(a, b int) bool { return a == b || (a < sizes[0]) != (b < sizes[0]) }
+func overlap(a, b int) bool {
+	return a == b || a != leaderID && b != leaderID && (a < sizes[0]) != (b < sizes[0])
+}
 
 // plan is what a seed leads to.
 type plan struct {
@@ -170,7 +178,7 @@ func (p plan) run(tracing bool) *world {
 		plan: p, random: rand.New(rand.NewPCG(p.seed, 2)), tracing: tracing,
 		parents: make([]int, 1, 64), slots: make([]slot, p.replicas), resized: -time.Hour,
 	}
-	ids := sizes[0] + sizes[1]
+	ids := leaderID + 1
 	w.ghosts, w.unowned, w.served = make([]time.Duration, ids), make([]time.Duration, ids), make([]time.Duration, ids)
 	w.written = make([]int, ids)
 	w.parents[0] = -1
@@ -355,15 +363,11 @@ func (w *world) note(s *slot, i int, n Notice) {
 	case Behind:
 		w.at(w.now, event{kind: evFetch, slot: i, life: s.life})
 	case Lost:
-		if n.Shard >= 0 && n.Shards > 0 {
-			w.stopWriting(s, shardID(n.Shard, n.Shards))
+		if n.Shard < 0 || n.Shards > 0 {
+			w.stopWriting(s, unitID(n.Shard, n.Shards))
 		}
 	case Draining:
-		if n.Shard < 0 {
-			w.at(w.now+w.upTo(time.Second), event{kind: evDrained, slot: i, life: s.life, name: n.Lease, n: -1})
-			return
-		}
-		id := shardID(n.Shard, n.Shards)
+		id := unitID(n.Shard, n.Shards)
 		w.stopWriting(s, id)
 		if w.random.IntN(4) > 0 { // otherwise what is in flight takes all its time
 			if at := w.now + w.upTo(8*time.Second); at < s.ends[id] {
@@ -379,15 +383,13 @@ func (w *world) stopWriting(s *slot, id int) {
 }
 
 func (w *world) drained(s *slot, id int) {
-	if id >= 0 {
-		s.ends[id] = min(s.ends[id], w.now)
-	}
+	s.ends[id] = min(s.ends[id], w.now)
 }
 
 // abandon notes that all gates of the former number of shards are shut, which the
 // machine does in its next step, at this same moment.
 func (w *world) abandon(s *slot) {
-	for id := range s.ends {
+	for id := range leaderID {
 		w.stopWriting(s, id)
 	}
 }
@@ -399,12 +401,12 @@ var realRules = DefaultRules()
 // gate is open, or may be until it lapses, or it has requests on the wire.
 func (w *world) look(s *slot) {
 	now := w.local(s)
-	for shard := range s.shards {
+	for shard := -1; shard < s.shards; shard++ {
 		g := s.machine.Gate(shard)
 		if g.Open(now) != nil {
 			continue
 		}
-		id := shardID(shard, s.shards)
+		id := unitID(shard, s.shards)
 		s.ends[id] = s.moment(g.state.Load().closes) + time.Duration(float64(realRules.WriteDeadline)/s.rate)
 
 		for other := range w.ghosts {
@@ -412,11 +414,11 @@ func (w *world) look(s *slot) {
 				continue
 			}
 			if w.ghosts[other] > w.now {
-				w.breach("two writers: %s opens the gate of shard %d, and a process that is gone may be writing to shard %d until %.3fs", s.pod, id, other, w.ghosts[other].Seconds())
+				w.breach("two writers: %s opens the gate of %s, and a process that is gone may be writing for %s until %.3fs", s.pod, unitNames[id], unitNames[other], w.ghosts[other].Seconds())
 			}
 			for j := range w.slots {
 				if o := &w.slots[j]; o != s && o.ends[other] > w.now {
-					w.breach("two writers: %s opens the gate of shard %d, and %s may be writing to shard %d until %.3fs", s.pod, id, o.pod, other, o.ends[other].Seconds())
+					w.breach("two writers: %s opens the gate of %s, and %s may be writing for %s until %.3fs", s.pod, unitNames[id], o.pod, unitNames[other], o.ends[other].Seconds())
 				}
 			}
 		}
@@ -442,10 +444,10 @@ func (w *world) write(s *slot) {
 			s.machine.Advance(now, shard, commitName(s.working))
 			continue
 		}
-		id := shardID(shard, s.shards)
+		id := unitID(shard, s.shards)
 		for other := range w.written {
 			if overlap(id, other) && w.written[other] > s.working {
-				w.breach("older commit: %s writes %d to shard %d, and %d was written", s.pod, s.working, id, w.written[other])
+				w.breach("older commit: %s writes %d for %s, and %d was written", s.pod, s.working, unitNames[id], w.written[other])
 			}
 		}
 		w.written[id] = max(w.written[id], s.working)
@@ -467,10 +469,10 @@ func (w *world) audit() {
 	if size < 0 {
 		return
 	}
-	for shard := range size {
-		id := shardID(shard, size)
+	for shard := -1; shard < size; shard++ {
+		id := unitID(shard, size)
 		w.checkServed(id, shard)
-		rec := w.find(shardNames[id])
+		rec := w.find(unitNames[id])
 		if rec != nil && w.serves(rec.Holder) {
 			w.unowned[id] = -1
 			continue
@@ -484,7 +486,7 @@ func (w *world) audit() {
 		}
 		since = max(min(since, w.now), w.unowned[id])
 		if s := w.ableSince(since, 62*time.Second); s != nil {
-			w.breach("unowned: shard %d since %.3fs, and %s is well since %.3fs", id, since.Seconds(), s.pod, s.good.Seconds())
+			w.breach("unowned: %s since %.3fs, and %s is well since %.3fs", unitNames[id], since.Seconds(), s.pod, s.good.Seconds())
 		}
 	}
 }
@@ -503,7 +505,7 @@ func (w *world) checkServed(id, shard int) {
 		}
 	}
 	if s := w.ableSince(w.served[id], 80*time.Second); s != nil {
-		w.breach("unserved: shard %d since %.3fs, and %s is well since %.3fs", id, w.served[id].Seconds(), s.pod, s.good.Seconds())
+		w.breach("unserved: %s since %.3fs, and %s is well since %.3fs", unitNames[id], w.served[id].Seconds(), s.pod, s.good.Seconds())
 	}
 }
 
@@ -561,6 +563,7 @@ func (w *world) well(s *slot, from time.Duration) { s.good = max(s.good, from+9*
 func (w *world) kill(s *slot) {
 	w.log("%s: killed", s.pod)
 	w.abandon(s)
+	w.stopWriting(s, leaderID)
 	w.leave(s)
 }
 
