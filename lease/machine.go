@@ -44,6 +44,7 @@ type Machine struct {
 	listing, nextID uint64
 	listStarted     time.Duration
 	listAt          time.Duration // when to list again
+	again           bool          // at once after the one that has begun
 	synced          bool
 
 	stopping bool
@@ -163,7 +164,7 @@ func (m *Machine) Stop(now time.Duration) {
 // Resync asks for a list: the watch was interrupted.
 func (m *Machine) Resync(now time.Duration) {
 	m.now = now
-	m.listAt = now
+	m.listAt, m.again = now, m.listing != 0
 }
 
 // Seen says what the watch has seen.
@@ -186,6 +187,9 @@ func (m *Machine) Listed(now time.Duration, id uint64, version int64, records []
 	}
 	m.listing = 0
 	m.listAt = now + m.rules.Relist
+	if m.again {
+		m.listAt, m.again = now, false
+	}
 
 	listed := make(map[string]bool, len(records))
 	for _, rec := range records {

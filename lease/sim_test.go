@@ -499,8 +499,12 @@ func (w *world) checkServed(id, shard int) {
 			w.served[id] = w.now
 		}
 	}
+	barred := 0
 	for i := range w.slots {
-		if s := &w.slots[i]; max(s.frozen, s.cut, s.lossy, s.started) > w.served[id] {
+		if w.slots[i].barred > w.served[id] {
+			barred++
+		}
+		if s := &w.slots[i]; barred > 1 || max(s.frozen, s.cut, s.lossy, s.started) > w.served[id] {
 			return // it may hold the shard for a while, and be unable to use it
 		}
 	}
