@@ -28,9 +28,9 @@ const (
 	// firstEvery is how many commits are between two stones of a short line.
 	firstEvery = 10
 	// mostStones is how many there are at most, and stoneWorks how many works they may
-	// have beside those of the head: some 50 MiB.
+	// have beside those of the head: some 80 MiB.
 	mostStones = 1_000
-	stoneWorks = 300_000
+	stoneWorks = 500_000
 )
 
 // with returns the stones with one more state, if there is one due at its place: at the
