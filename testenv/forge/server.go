@@ -77,7 +77,7 @@ func Run(dir string) (*Server, error) {
 func binaries() (program, static string, err error) {
 	dir, err := process.Checkout()
 	if err != nil {
-		return "", "", fmt.Errorf("there is no Gitea at hand: %w: stand in one where 'make forge' has built it", err)
+		return "", "", fmt.Errorf("there is no Gitea at hand: %w: stand in a checkout of fairlead where 'make forge' has built it", err)
 	}
 	bin := filepath.Join(dir, "hack", "forge", "bin")
 	at, err := os.ReadFile(filepath.Join(bin, "static"))

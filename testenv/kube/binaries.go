@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/fairlead/fairlead/testenv/process"
 )
 
 // Binaries is the directory of kube-apiserver and etcd: KUBEBUILDER_ASSETS
@@ -24,9 +26,9 @@ func Kubectl() (string, error) {
 func directoryOf(binaries ...string) (string, error) {
 	dir := os.Getenv("KUBEBUILDER_ASSETS")
 	if dir == "" {
-		root, err := moduleRoot()
+		root, err := process.Checkout()
 		if err != nil {
-			return "", err
+			return "", fmt.Errorf("there are no API server binaries at hand: %w: stand in a checkout of fairlead where 'make kube' has built them, or set KUBEBUILDER_ASSETS to their directory", err)
 		}
 		dir = filepath.Join(root, "hack", "kube", "bin")
 	}
@@ -40,21 +42,4 @@ func directoryOf(binaries ...string) (string, error) {
 		}
 	}
 	return dir, nil
-}
-
-// moduleRoot is the first directory with a go.mod, from the working directory
-// upwards.
-func moduleRoot() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for ; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir, nil
-		}
-		if dir == filepath.Dir(dir) {
-			return "", errors.New("there are no API server binaries at hand: stand in a checkout of fairlead where 'make kube' has built them, or set KUBEBUILDER_ASSETS to their directory")
-		}
-	}
 }

@@ -93,7 +93,7 @@ func Checkout() (string, error) {
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return "", errors.New("this is no checkout of fairlead")
+			return "", errors.New("there is no go.mod here or above")
 		}
 	}
 }
