@@ -214,7 +214,8 @@ func (f *follower) shown(loop *reconcile.Loop, s settings) web.Fleet {
 	f.page.Store(&changed)
 	return web.Fleet{
 		Ref: loop.Ref(), Changed: changed,
-		Head: func() string { return f.last().result.Head },
+		Head:  func() string { return f.last().result.Head },
+		Known: func() *history.Known { return f.last().result.Known },
 		Open: func(context.Context) (*history.States, error) {
 			states := &history.States{Repo: loop.Repo(), History: history.New(loop.Repo(), s.path)}
 			states.Cache = history.NewCache(filepath.Join(f.stateDir(s), "states"), s.path, "", nil)

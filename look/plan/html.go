@@ -12,6 +12,7 @@ import (
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/look/report"
 	"github.com/fairlead/fairlead/look/status"
+	"github.com/fairlead/fairlead/printable"
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/source"
 )
@@ -48,11 +49,8 @@ type PageRow struct {
 	Counts []PageCount
 }
 
-// PageCount is a number, and what it counts as its class.
-type PageCount struct {
-	N     int
-	Class string
-}
+// PageCount is a number, "" for none, and what it counts as its class.
+type PageCount struct{ N, Class string }
 
 // PageAlert is the findings of one severity.
 type PageAlert struct {
@@ -109,7 +107,7 @@ func (r *Plan) Page() *Page {
 	for _, c := range clusters {
 		row := PageRow{Name: c.Name}
 		for _, column := range used {
-			row.Counts = append(row.Counts, PageCount{column.count(c), column.name})
+			row.Counts = append(row.Counts, PageCount{column.text(c), column.name})
 		}
 		v.Rows = append(v.Rows, row)
 	}
@@ -158,7 +156,7 @@ func (b *block) page() PageBlock {
 	p := PageBlock{Glyph: c.glyph(), Word: c.word(), Name: b.name(), Summary: c.summary(), Sources: c.sources()}
 	for i := range b.changes {
 		at := &b.changes[i]
-		p.Parts = append(p.Parts, PagePart{at.when(), at.wave(), at.holds(), slices.Clone(at.Clusters)})
+		p.Parts = append(p.Parts, PagePart{at.when(), at.wave(printable.Line), at.holds(), slices.Clone(at.Clusters)})
 	}
 	for line := range strings.Lines(c.Diff) {
 		class := map[byte]string{'+': "add", '-': "del", '@': "at"}[line[0]]

@@ -69,9 +69,12 @@ func (r *Plan) clusterTable(b *strings.Builder) {
 	for _, c := range clusters {
 		row := "| " + codeSpan(c.Name) + " |"
 		for _, column := range used {
-			text := blank(column.count(c))
-			if text != "" && column.alarming() {
+			text := column.text(c)
+			switch {
+			case text != "" && column.alarming():
 				text = "**" + text + "**"
+			case column.name == "wave" && c.WaveName != "":
+				text = codeSpan(text)
 			}
 			row += " " + text + " |"
 		}
@@ -218,13 +221,6 @@ func names(clusters []string) string {
 		spans = append(spans, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(spans, " ")
-}
-
-func blank(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprint(n)
 }
 
 // codeSpan returns a text from the repository as code, for use in a table or outside
