@@ -79,6 +79,13 @@ func (r *Runner) Now() time.Duration { return now() }
 // Identity is what the replica is called in the Leases that it holds.
 func (r *Runner) Identity() string { return r.machine.Identity() }
 
+// Live is how many replicas live that have folded the branch.
+func (r *Runner) Live() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.machine.Live()
+}
+
 // Gate is the gate of a shard; -1 is the leader's. Resize makes others.
 func (r *Runner) Gate(shard int) *lease.Gate {
 	r.mu.Lock()
