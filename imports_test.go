@@ -58,10 +58,12 @@ var imports = []struct{ pkg, ours string }{
 	// The loop.
 	{"eventlog", "object printable"},
 	{"reconcile/checkpoint", "object ordered fleet render propagate dispatch= dispatch/member look/history reconcile/checkpoint printable"},
+	{"reconcile/sharing", "fleet look/history dispatch/member dispatch/push dispatch/pull lease reconcile="},
 	{"reconcile", "api object ordered interpret fleet propagate source dispatch look/history eventlog reconcile printable"},
 
 	// Which replica dispatches where. The machine knows nothing of fleets and members,
 	// and only what runs it has a client.
+	{"lease/hub", "object dispatch/member dispatch/push dispatch/pull lease"},
 	{"lease", "lease"},
 
 	// Decryption, for the door that has the keys.
@@ -81,7 +83,7 @@ var imports = []struct{ pkg, ours string }{
 	{"web", "api object ordered fleet propagate source eventlog look web printable"},
 	{"examples", "examples"},
 	{"metrics", "dispatch reconcile"},
-	{"controller", "api credentials object fleet propagate source dispatch look forge reconcile review decrypt metrics interpret web controller printable"},
+	{"controller", "api credentials object fleet lease propagate source dispatch look forge reconcile review decrypt metrics interpret web controller printable"},
 	{"cmd", "api credentials object ordered schedule interpret fleet render propagate source dispatch look change eventlog reconcile metrics decrypt controller install testenv examples forge web cmd printable"},
 }
 

@@ -61,6 +61,11 @@ func Run(ctx context.Context, hub *rest.Config, opt Options) error {
 	}
 
 	all := newFollowers(opt, mgr.GetAPIReader())
+	if opt.Sharding {
+		if all.leases, err = leasesOf(hub, opt.Namespace); err != nil {
+			return err
+		}
+	}
 	if err := setup(mgr, all, opt); err != nil {
 		return err
 	}

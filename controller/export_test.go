@@ -6,6 +6,7 @@ import (
 	"time"
 
 	v1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
+	"github.com/fairlead/fairlead/lease"
 	"github.com/fairlead/fairlead/reconcile"
 )
 
@@ -43,3 +44,6 @@ func TokenIn(data map[string][]byte, title string) string {
 	}
 	return token
 }
+
+// SetRules has the Leases of shards last as long as a test wants.
+func SetRules(o *Options, rules lease.Rules) { o.rules = rules }

@@ -87,6 +87,9 @@ func (r *reconciler) follow(ctx context.Context, f *v1alpha1.Fleet) (result ctrl
 	patcher := patch.NewSerialPatcher(f, r.client)
 	defer func() {
 		r.metrics.RecordReadiness(ctx, f)
+		if of := r.follower(client.ObjectKeyFromObject(f)); of != nil && !of.speaks() {
+			return
+		}
 		failed := patcher.Patch(ctx, f, patch.WithOwnedConditions{Conditions: ownedConditions}, patch.WithForceOverwriteConditions{}, patch.WithFieldOwner(Name))
 		if failed == nil {
 			r.announceReady(before, f)

@@ -17,10 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead/fairlead/controller/webhook"
-	"github.com/fairlead/fairlead/dispatch/member"
-	"github.com/fairlead/fairlead/dispatch/pull"
+	"github.com/fairlead/fairlead/lease/hub"
 	"github.com/fairlead/fairlead/metrics"
 	"github.com/fairlead/fairlead/reconcile"
+	"github.com/fairlead/fairlead/reconcile/sharing"
 	"github.com/fairlead/fairlead/review"
 	"github.com/fairlead/fairlead/source"
 )
@@ -34,9 +34,12 @@ type follower struct {
 	log     logr.Logger
 	tell    func() // that there is something new to report
 	turn    func(context.Context) (func(), error)
+	leases  hub.Leases // nil if the replicas do not share the clusters
+	opt     Options
 
 	version version // what the settings were resolved from
 
+	replica  atomic.Pointer[sharing.Replica] // nil without a loop, or if nothing is shared
 	page     atomic.Pointer[chan struct{}]   // of its page, which draws what has changed
 	reviewer atomic.Pointer[review.Reviewer] // nil without a loop, or if nobody wants one
 
@@ -131,14 +134,20 @@ func (f *follower) follow(ctx context.Context) error {
 		return err
 	}
 
+	replica, leave := f.join(s)
+	defer leave()
 	opening, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	loop, err := reconcile.Open(opening, reconcile.Options{
+	options := reconcile.Options{
 		Repo: s.repo, Ref: s.branch, Path: s.path, Auth: s.auth, Verify: s.verify, StateDir: f.stateDir(s),
 		Interval: s.interval, RoundTimeout: s.timeout, Watch: true,
 		Members: f.members.connect, Report: f.report, Observe: f.observe,
 		Wake: f.wake, Pause: f.pause, Turn: f.turn,
-	})
+	}
+	if replica != nil {
+		options.Shares = replica
+	}
+	loop, err := reconcile.Open(opening, options)
 	if err != nil {
 		return err
 	}
@@ -146,6 +155,9 @@ func (f *follower) follow(ctx context.Context) error {
 	f.mu.Lock()
 	f.loop, f.seen.err, f.seen.branch = loop, nil, loop.Ref()
 	f.mu.Unlock()
+	if replica != nil {
+		replica.Attach(loop)
+	}
 	endReview := f.review(ctx, loop, s)
 	err = loop.Run(ctx)
 	endReview()
@@ -175,8 +187,7 @@ func (f *follower) publishTo(s settings) error {
 		defer f.mu.Unlock()
 		return f.settings.publishAuth, nil
 	})
-	branches := reconcile.Publish(to)
-	f.members.pulled = func(cluster string) member.Member { return pull.Branch(branches, s.prefix+cluster) }
+	f.members.branches, f.members.prefix = reconcile.Publish(to), s.prefix
 	return nil
 }
 
@@ -186,6 +197,9 @@ func (f *follower) set(s settings) {
 	defer f.mu.Unlock()
 	was := f.settings
 	f.settings = s
+	if replica := f.replica.Load(); replica != nil {
+		replica.Resize(s.shards)
+	}
 	if f.loop != nil {
 		f.loop.SetAuth(s.auth)
 		f.loop.SetVerify(s.verify)

@@ -18,6 +18,7 @@ import (
 
 	v1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
 	"github.com/fairlead/fairlead/controller/webhook"
+	"github.com/fairlead/fairlead/lease/hub"
 	"github.com/fairlead/fairlead/metrics"
 )
 
@@ -25,6 +26,7 @@ import (
 type followers struct {
 	opt    Options
 	reader client.Reader
+	leases hub.Leases // nil if the replicas do not share the clusters
 	log    logr.Logger
 	turns  chan struct{}
 	told   *metrics.Fleets
@@ -90,6 +92,8 @@ func (fs *followers) ensure(name types.NamespacedName, s settings, own *secrets,
 		log:     fs.log.WithValues("controller", "fleet", "controllerGroup", "fairlead.dev", "controllerKind", "Fleet", "namespace", name.Namespace, "name", name.Name),
 		tell:    func() { fs.enqueue(name) },
 		turn:    fs.turn,
+		leases:  fs.leases,
+		opt:     fs.opt,
 	}
 	fs.by[name] = f
 	delete(fs.asked, name)

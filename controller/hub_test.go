@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/testr"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -126,17 +127,24 @@ func (h *hub) start(change ...func(*controller.Options)) <-chan error {
 }
 
 func (h *hub) startWith(ctx context.Context, change ...func(*controller.Options)) <-chan error {
-	opt := controller.Options{Namespace: namespace, StoragePath: h.storage, Concurrent: 4, Log: testr.NewWithInterface(quiet{h.t}, testr.Options{})}
-	opt.Watch.AllNamespaces = true
-	opt.Allow = push.Allow{TLS: true, Internal: true}
-	opt.Client.QPS, opt.Client.Burst = 50, 300
-	opt.RateLimiter.MinRetryDelay, opt.RateLimiter.MaxRetryDelay = 50*time.Millisecond, time.Second
+	opt := controllerOptions(testr.NewWithInterface(quiet{h.t}, testr.Options{}))
+	opt.StoragePath = h.storage
 	for _, c := range change {
 		c(&opt)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- controller.Run(ctx, h.server.Config(), opt) }()
 	return ended
+}
+
+// controllerOptions are those of every controller of the tests.
+func controllerOptions(log logr.Logger) controller.Options {
+	opt := controller.Options{Namespace: namespace, Concurrent: 4, Log: log}
+	opt.Watch.AllNamespaces = true
+	opt.Allow = push.Allow{TLS: true, Internal: true}
+	opt.Client.QPS, opt.Client.Burst = 50, 300
+	opt.RateLimiter.MinRetryDelay, opt.RateLimiter.MaxRetryDelay = 50*time.Millisecond, time.Second
+	return opt
 }
 
 // quiet keeps the log of a controller for tests that fail.

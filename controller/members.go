@@ -14,9 +14,11 @@ import (
 	"github.com/fairlead/fairlead/decrypt"
 	"github.com/fairlead/fairlead/dispatch/member"
 	"github.com/fairlead/fairlead/dispatch/member/decrypting"
+	"github.com/fairlead/fairlead/dispatch/pull"
 	"github.com/fairlead/fairlead/dispatch/push"
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/metrics"
+	"github.com/fairlead/fairlead/reconcile/sharing"
 )
 
 // secretTimeout is how long a Secret of a member may take to read.
@@ -26,11 +28,15 @@ const secretTimeout = 10 * time.Second
 // exist of: the context of its name in the Fleet's kubeconfig, the Secret that its Cluster
 // document names, and the Secret CLUSTER-kubeconfig.
 type members struct {
-	place   place
-	secrets *secrets
-	allow   push.Allow
-	told    *metrics.Fleets
-	pulled  func(cluster string) member.Member // nil if the Fleet publishes nothing
+	place    place
+	secrets  *secrets
+	allow    push.Allow
+	told     *metrics.Fleets
+	branches pull.Branches // nil if the Fleet publishes nothing
+	prefix   string        // of the branches' names
+	// replica makes the members that this replica may write to, where several share them;
+	// nil if they do not.
+	replica *sharing.Replica
 
 	mu       sync.Mutex
 	contexts *push.Contexts // of the Fleet's kubeconfig; nil until it is read
@@ -45,10 +51,10 @@ func newMembers(p place, s *secrets, allow push.Allow, told *metrics.Fleets) *me
 // connect returns the way to a cluster.
 func (m *members) connect(c *fleet.Cluster) (member.Member, error) {
 	if c.Spec.SyncMode == clusterv1alpha1.Pull {
-		if m.pulled == nil {
+		if m.branches == nil {
 			return nil, fmt.Errorf("it is a pull cluster: specify where to publish its manifests with spec.publish (%s)", c.Origin)
 		}
-		return m.pulled(c.Name), nil
+		return m.branch(c)
 	}
 
 	ctx, cancel := context.WithTimeout(context.Background(), secretTimeout)
@@ -68,12 +74,24 @@ func (m *members) connect(c *fleet.Cluster) (member.Member, error) {
 	if err != nil {
 		return nil, err
 	}
+	decrypted := func(pushed member.Member) member.Member { return decrypting.Wrap(pushed, keys.Manifest) }
+	if m.replica != nil {
+		return m.replica.Push(config, c, decrypted)
+	}
 	pushed, err := push.New(config, push.Options{})
 	if err != nil {
 		return nil, err
 	}
 
-	return decrypting.Wrap(pushed, keys.Manifest), nil
+	return decrypted(pushed), nil
+}
+
+// branch returns the branch of a pull cluster.
+func (m *members) branch(c *fleet.Cluster) (member.Member, error) {
+	if m.replica != nil {
+		return m.replica.Pull(m.branches, m.prefix+c.Name, c)
+	}
+	return pull.Branch(m.branches, m.prefix+c.Name), nil
 }
 
 // decryption returns the keys for what SOPS has encrypted, nil if the Fleet has none.

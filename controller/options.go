@@ -4,6 +4,7 @@ package controller
 
 import (
 	"cmp"
+	"os"
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/acl"
@@ -14,6 +15,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/fairlead/fairlead/dispatch/push"
+	"github.com/fairlead/fairlead/lease"
 )
 
 // Name is the controller's: of its events, its field manager and its Lease.
@@ -40,9 +42,13 @@ type Options struct {
 	Watch          fluxcontroller.WatchOptions
 	Client         fluxclient.Options
 	LeaderElection leaderelection.Options
-	RateLimiter    fluxcontroller.RateLimiterOptions
-	Jitter         jitter.IntervalOptions
-	ACL            acl.Options
+	// Sharding has the replicas share the clusters of each Fleet, and Pod is the name of
+	// this one: by default POD_NAME, or else the host's.
+	Sharding    bool
+	Pod         string
+	RateLimiter fluxcontroller.RateLimiterOptions
+	Jitter      jitter.IntervalOptions
+	ACL         acl.Options
 
 	// DefaultServiceAccount is impersonated on the members of a Fleet that names none.
 	DefaultServiceAccount string
@@ -52,10 +58,16 @@ type Options struct {
 
 	// steady is how long all is quiet before what happened is announced; for tests.
 	steady time.Duration
+	// rules are the timings of the Leases of shards; for tests.
+	rules lease.Rules
 }
 
 func (o Options) withDefaults() Options {
 	o.Concurrent = max(o.Concurrent, 1)
 	o.steady = cmp.Or(o.steady, time.Second)
+	o.Pod = cmp.Or(o.Pod, os.Getenv("POD_NAME"))
+	if host, err := os.Hostname(); err == nil {
+		o.Pod = cmp.Or(o.Pod, host)
+	}
 	return o
 }

@@ -38,6 +38,8 @@ type settings struct {
 	reviews     review.Settings // where pull requests are, if the place is reviewed
 	notReviewed error           // why they cannot be reached
 
+	shards int // that the clusters are divided into, where replicas share them
+
 	artifact string // the revision of the GitRepository's artifact
 }
 
@@ -96,6 +98,7 @@ func (r *reconciler) resolve(ctx context.Context, f *v1alpha1.Fleet, own *secret
 		return s, err
 	}
 	s.times(f)
+	s.shards = shardsOf(f)
 
 	return s, s.readReviews(ctx, f, own)
 }

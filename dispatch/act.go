@@ -37,6 +37,9 @@ func (w *worker) act(m member.Member, id object.ID) (op Op, note string, failure
 	if fleet == nil {
 		return "", "", nil
 	}
+	if fenced, ok := member.As[member.Fenced](m); ok {
+		m = fenced.For(fleet.Source().Commit)
+	}
 	want := fleet.Desire(w.cluster, id)
 	entry, known := w.entry(id)
 	var err error

@@ -128,6 +128,9 @@ type Options struct {
 	// Relist is how long a watch lasts before everything is looked at again.
 	// Default 10 min.
 	Relist time.Duration
+	// Elsewhere reports whether a cluster without a member here has acknowledged a content:
+	// another process reconciles it. nil: there is none.
+	Elsewhere func(ctx context.Context, a Acknowledgement) bool
 	// Log is told of every act and failure, from many goroutines at once.
 	Log func(Event)
 }
@@ -218,6 +221,38 @@ func (d *Dispatcher) SetMember(cluster string, m member.Member) {
 	}
 	d.mu.Unlock()
 	w.setMember(m)
+}
+
+// Release gives a cluster up to another process: nothing more is begun, what is in flight
+// has until ctx ends, and nothing more is recorded of it. Its inventory is the caller's to
+// drop, because it is not true any more.
+func (d *Dispatcher) Release(ctx context.Context, cluster string) {
+	d.mu.Lock()
+	w := d.workers[cluster]
+	delete(d.workers, cluster)
+	d.identities.forget(cluster)
+	d.changed.Broadcast()
+	d.mu.Unlock()
+	if w == nil {
+		return
+	}
+
+	m := w.release()
+	stop := context.AfterFunc(ctx, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.landed.Broadcast()
+	})
+	defer stop()
+	w.mu.Lock()
+	for w.inFlight > 0 && ctx.Err() == nil {
+		w.landed.Wait()
+	}
+	w.mu.Unlock()
+	d.writer.forget(cluster)
+	if c, ok := member.As[member.Closer](m); ok {
+		c.Close()
+	}
 }
 
 // Sync makes fleet the level to reach and changed the keys that may need

@@ -45,6 +45,13 @@ func (i *inventoryWriter) put(cluster string, id object.ID, e *Entry) {
 	}
 }
 
+// forget drops what is not written yet of a cluster.
+func (i *inventoryWriter) forget(cluster string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	delete(i.pending, cluster)
+}
+
 func (i *inventoryWriter) run() {
 	for {
 		i.d.whileWorking(gather)

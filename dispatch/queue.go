@@ -104,8 +104,10 @@ func (q *queue) fail(j *job, err *member.Error, now time.Time, b Backoff) {
 	j.failures++
 	j.err, j.waits = err, true
 	switch {
-	case err.Reason == member.Waiting:
+	case err.Reason == member.Waiting && err.RetryAfter == 0:
 		j.at = time.Time{} // it is woken
+	case err.Reason == member.Waiting:
+		j.at = now.Add(err.RetryAfter)
 	case err.Reason == member.Forbidden:
 		// Someone may grant it, but asking often would not help.
 		j.at = now.Add(b.Max)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/fairlead/fairlead/dispatch/member"
 	"github.com/fairlead/fairlead/object"
@@ -16,6 +17,8 @@ import (
 type Acknowledgement struct {
 	Cluster string
 	ID      object.ID
+	// APIVersion is how the object is read on a cluster that another process reconciles.
+	APIVersion string
 	// Digest is of the content; the zero Digest is never confirmed.
 	Digest object.Digest
 }
@@ -88,9 +91,14 @@ func (d *Dispatcher) awaited(m member.Member, job waiter, after []Acknowledgemen
 
 	d.waits.add(job, after)
 	var missing []string
+	var again time.Duration
 	for _, a := range after {
-		if d.has(a) {
+		has, told := d.has(a)
+		if has {
 			continue
+		}
+		if !told {
+			again = askElsewhere // nobody here learns of it
 		}
 		name := a.Cluster
 		if a.ID != job.id {
@@ -103,19 +111,28 @@ func (d *Dispatcher) awaited(m member.Member, job waiter, after []Acknowledgemen
 	}
 
 	slices.Sort(missing)
-	return &member.Error{Reason: member.Waiting, Err: fmt.Errorf("waits for %s", strings.Join(slices.Compact(missing), ", "))}
+	return &member.Error{Reason: member.Waiting, RetryAfter: again, Err: fmt.Errorf("waits for %s", strings.Join(slices.Compact(missing), ", "))}
 }
 
-// has reports whether a cluster has acknowledged a content.
-func (d *Dispatcher) has(a Acknowledgement) bool {
+// askElsewhere is how soon a cluster that another process reconciles is asked again.
+const askElsewhere = time.Second
+
+// has reports whether a cluster has acknowledged a content, and whether a job that waits
+// for it will be told.
+func (d *Dispatcher) has(a Acknowledgement) (has, told bool) {
 	w := d.worker(a.Cluster)
-	if w == nil || a.Digest == (object.Digest{}) {
-		return false
+	switch {
+	case a.Digest == (object.Digest{}):
+		return false, true
+	case w == nil && d.opt.Elsewhere == nil:
+		return false, true
+	case w == nil:
+		return d.opt.Elsewhere(d.ctx, a), false
 	}
 
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.holdings.entries[a.ID].Digest == a.Digest
+	return w.holdings.entries[a.ID].Digest == a.Digest, true
 }
 
 // wake has jobs tried again. It may be called with a worker locked, so they are

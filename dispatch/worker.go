@@ -74,10 +74,23 @@ func newWorker(d *Dispatcher, cluster string) *worker {
 func (w *worker) setMember(m member.Member) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.member == m {
-		return
+	if w.member != m {
+		w.replace(m)
 	}
+}
 
+// release forgets the member and records nothing more of it. It returns what it was.
+func (w *worker) release() member.Member {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	was := w.member
+	w.replace(nil)
+	w.readOnly = true // what is in flight is not recorded either
+	return was
+}
+
+// replace makes m the member. The lock is held.
+func (w *worker) replace(m member.Member) {
 	if m == nil {
 		w.publisher.forgetPosition()
 	}

@@ -131,6 +131,10 @@ func (m *Machine) Folded(now, fetchBegan time.Duration, history History) {
 	m.history, m.fetched = history, fetchBegan
 }
 
+// Live is how many replicas live that have folded the branch, as of the last step: this
+// one included.
+func (m *Machine) Live() int { return m.ranking }
+
 // Advance asks for a commit to be written to the clusters of a shard, and reports
 // whether that may come to be: Gate.Permit lets it pass when the Lease says so.
 func (m *Machine) Advance(now time.Duration, shard int, commit string) bool {

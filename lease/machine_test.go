@@ -139,6 +139,8 @@ func (t trunk) Position(commit string) (int, bool) {
 
 func (t trunk) Head() string { return t[len(t)-1] }
 
+func (trunk) Replaces(string) bool { return true }
+
 func TestTakesNothingBeforeItHasFolded(t *testing.T) {
 	b := newBench(t, 2)
 	b.pass(200 * time.Second)

@@ -95,6 +95,10 @@ type History interface {
 
 	// Head is the newest one.
 	Head() string
+
+	// Replaces reports, of a commit that is not on the branch, whether the branch says
+	// that it may be left behind.
+	Replaces(commit string) bool
 }
 
 // NoticeKind is what the machine tells the loop.

@@ -62,3 +62,15 @@ func DefaultRules() Rules {
 		ReplicaRenew:    5 * time.Second,
 	}
 }
+
+// Scaled are the rules with times that are longer or shorter by a factor, such as those of
+// a test. What a request about a Lease has, and how often all are listed, stays.
+func (r Rules) Scaled(factor float64) Rules {
+	for _, d := range []*time.Duration{
+		&r.Duration, &r.Renew, &r.GateCloses, &r.WriteDeadline, &r.Settle, &r.Reserve, &r.Fallback, &r.Stagger, &r.Keep,
+		&r.Stable, &r.MoveWindow, &r.Drain, &r.Retry, &r.ReplicaDuration, &r.ReplicaRenew,
+	} {
+		*d = time.Duration(float64(*d) * factor)
+	}
+	return r
+}

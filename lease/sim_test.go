@@ -681,6 +681,8 @@ type branch struct {
 
 func (b branch) Head() string { return commitName(b.head) }
 
+func (branch) Replaces(string) bool { return true }
+
 func (b branch) Position(commit string) (int, bool) {
 	wanted := -1
 	if len(commit) > 1 {

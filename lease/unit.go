@@ -150,8 +150,11 @@ func (m *Machine) knows(u *unit) bool {
 }
 
 // rewritten reports, of a commit that is not folded here, whether it is not on the
-// branch any more: a fetch that began after the commit was seen did not bring it.
-func (m *Machine) rewritten(u *unit) bool { return m.fetched > u.sentSeen }
+// branch any more: a fetch that began after the commit was seen did not bring it, and the
+// branch says that it may be left behind.
+func (m *Machine) rewritten(u *unit) bool {
+	return m.fetched > u.sentSeen && m.history.Replaces(u.record.Sent)
+}
 
 func (m *Machine) take(u *unit) {
 	rec := u.record

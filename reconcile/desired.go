@@ -95,7 +95,7 @@ func (d desired) acknowledgements(awaited []propagate.Awaited) (all []dispatch.A
 	for _, a := range awaited {
 		wanted := dispatch.Acknowledgement{Cluster: a.Cluster, ID: a.ID}
 		if a.Content != nil {
-			wanted.Digest = a.Content.Digest
+			wanted.Digest, wanted.APIVersion = a.Content.Digest, a.Content.APIVersion
 		}
 		if a.Content != nil && a.Preserve && d.state.Pulls(a.Cluster) {
 			wanted.Digest = object.KeptDigest(wanted.Digest)

@@ -60,6 +60,8 @@ type Options struct {
 	// Members connects to a cluster. It is called once for every Cluster document, and
 	// again when that changes, or when the cluster rejects the credentials.
 	Members func(*fleet.Cluster) (member.Member, error)
+	// Shares is which of the clusters this process reconciles; nil is all of them.
+	Shares Shares
 	// Report is called with every event, from many goroutines.
 	Report func(Event)
 	// Observe is called by Run, in its goroutine, with the Result of every round, and again
@@ -121,6 +123,7 @@ type Loop struct {
 	observing <-chan observation       // the observation under way; nil without one
 
 	roster
+	shared
 
 	waited map[string]bool // what waited for other clusters in the last round, by outcomeKey
 	counts *counter        // of works; nil until a Result is asked for
@@ -200,7 +203,7 @@ func Open(ctx context.Context, opt Options) (*Loop, error) {
 	}
 
 	l.moment = opt.Clock.moments(&l.state)
-	l.dispatcher = dispatch.New(l.checkpoint.Inventory(), dispatch.Options{Log: l.dispatched, Watch: opt.Watch && !opt.DryRun, Look: opt.Look && !opt.DryRun, Relist: opt.Relist, Backoff: opt.Backoff})
+	l.dispatcher = dispatch.New(l.checkpoint.Inventory(), dispatch.Options{Log: l.dispatched, Watch: opt.Watch && !opt.DryRun, Look: opt.Look && !opt.DryRun, Relist: opt.Relist, Backoff: opt.Backoff, Elsewhere: l.askElsewhere()})
 	l.openRecord()
 	return l, nil
 }
@@ -361,6 +364,13 @@ func (l *Loop) round(ctx context.Context, wait bool) error {
 		reading, cancel = context.WithTimeout(ctx, l.opt.RoundTimeout)
 	}
 	defer cancel()
+	folded := func(*Line) {}
+	if l.opt.Shares != nil {
+		folded = l.opt.Shares.Fetching()
+		if err := l.dispatch(); err != nil { // what was taken over does not wait for the repository
+			return err
+		}
+	}
 	if err := l.repo.Fetch(reading); err != nil {
 		// The members are still reconciled with what was fetched last.
 		return errors.Join(&FetchError{l.stale(err)}, l.act(ctx, wait))
@@ -385,6 +395,12 @@ func (l *Loop) round(ctx context.Context, wait bool) error {
 	}
 	l.refusal()
 	l.frozen()
+	if l.state.Commit != "" {
+		folded(l.line())
+	}
+	if l.opt.Shares != nil && l.state.Watched() {
+		return errors.Join(unverified, ErrFailoverShared, l.dispatch())
+	}
 	return errors.Join(unverified, l.act(ctx, wait))
 }
 
@@ -494,8 +510,12 @@ func (l *Loop) resolveMembers(snapshot *fleet.Snapshot) (found bool) {
 	again := l.takeReconnects()
 	maps.Copy(refusing, again)
 	l.renewed = l.renewed || len(again) > 0
+	others := l.clustersOfOthers(snapshot)
 	failed := map[string]error{}
 	for name, c := range snapshot.Clusters.All() {
+		if others[name] != nil {
+			continue
+		}
 		if known := l.members[name]; known != nil && l.unreached[name] == nil && !refusing[name] && reflect.DeepEqual(known.Spec, c.Spec) {
 			continue
 		}
@@ -511,7 +531,13 @@ func (l *Loop) resolveMembers(snapshot *fleet.Snapshot) (found bool) {
 			m = dryrun.Wrap(m)
 		}
 		l.dispatcher.Expect(name, types.UID(c.Spec.ID))
-		l.dispatcher.SetMember(name, m)
+		if taken, err := l.take(c, m); err != nil {
+			l.setUnreached(name, err)
+			failed[name] = err
+			continue
+		} else if !taken {
+			continue
+		}
 		l.setReached(name, c)
 		l.once(name, nil)
 		found = true

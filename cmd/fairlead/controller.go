@@ -51,6 +51,7 @@ func (f *controllerFlags) bind(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.Allow.TLS, "insecure-kubeconfig-tls", false, "allow kubeconfigs from Secrets not to verify certificates, and plain HTTP")
 	flags.BoolVar(&f.Allow.Proxy, "insecure-kubeconfig-proxy", false, "allow kubeconfigs from Secrets to name a proxy")
 	flags.BoolVar(&f.Allow.Internal, "allow-internal-members", false, "allow clusters at loopback and link-local addresses, and at the address of this cluster's own API server")
+	flags.BoolVar(&f.Sharding, "enable-sharding", false, "share the clusters of each Fleet between all replicas, instead of electing a leader")
 	f.Watch.BindFlags(flags)
 	f.Client.BindFlags(flags)
 	f.LeaderElection.BindFlags(flags)
@@ -84,6 +85,9 @@ func (f *controllerFlags) run(cmd *cobra.Command) error {
 	}
 	if err := checkOneOf("--log-encoding", f.log.LogEncoding, "json", "console"); err != nil {
 		return err
+	}
+	if f.Sharding && f.LeaderElection.Enable {
+		return usagef("specify only one of --enable-sharding and --enable-leader-election: where the replicas share the clusters, none of them waits")
 	}
 	if err := f.checkPage(); err != nil {
 		return err

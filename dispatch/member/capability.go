@@ -100,5 +100,15 @@ type Publisher interface {
 	Published(ctx context.Context, ref Ref) (int64, bool, error)
 }
 
+// Fenced is a Member that writes nothing but what is part of a commit, while it may: several
+// processes reconcile the fleet, and each writes to its share of the clusters. For is the
+// Member whose writes are part of a commit. The wrappers around a Fenced are lost by it, so
+// there are none.
+type Fenced interface{ For(commit string) Member }
+
+// Closer is a Member that keeps connections. Close gives them back; the Member is not used
+// any more.
+type Closer interface{ Close() }
+
 // ReadOnly is a Member whose writes go nowhere. Nothing is recorded of it.
 type ReadOnly interface{ IsReadOnly() }

@@ -29,6 +29,7 @@ const (
 	Conflict     Reason = "Conflict"     // someone else wrote at the same moment
 	Unavailable  Reason = "Unavailable"  // the member answered that it could not
 	Pending      Reason = "Pending"      // not acknowledged yet
+	Withheld     Reason = "Withheld"     // this process may not write to it now; of the whole member
 	Waiting      Reason = "Waiting"      // kept until other clusters have acknowledged theirs
 )
 
@@ -46,7 +47,7 @@ func (r Reason) Final() bool {
 
 // OfMember reports whether the failure is the whole member's.
 func (r Reason) OfMember() bool {
-	return r == Unreachable || r == Unauthorized || r == Throttled || r == Replaced
+	return r == Unreachable || r == Unauthorized || r == Throttled || r == Replaced || r == Withheld
 }
 
 // Error says what could not be done to which object of which cluster, and why.

@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 
 	"github.com/fairlead/fairlead/dispatch/member"
@@ -514,4 +515,8 @@ func (p *apiMember) Delete(ctx context.Context, ref member.Ref, uid types.UID, _
 	return err
 }
 
+// HasIdentity: it has a namespace kube-system.
 func (p *apiMember) HasIdentity() {}
+
+// Close gives back the connections that are not in use.
+func (p *apiMember) Close() { utilnet.CloseIdleConnectionsFor(p.client.Transport) }

@@ -162,8 +162,8 @@ type replica struct {
 func start(t *testing.T, leases Leases, pod string) *replica {
 	t.Helper()
 	r := &replica{notices: make(chan lease.Notice, 1000), has: map[int]bool{}}
-	r.runner = newRunner(leases, Options{
-		Fleet: "acme", Pod: pod, Engine: "1.0", Shards: shards,
+	r.runner = New(leases, Options{
+		Fleet: "acme", Pod: pod, Engine: "1.0", Shards: shards, Rules: lease.DefaultRules().Scaled(0.1),
 		Failed: func(err error) { t.Logf("%s: %v", pod, err) },
 		Notify: func(n lease.Notice) {
 			if n.Kind == lease.Draining {
@@ -171,7 +171,7 @@ func start(t *testing.T, leases Leases, pod string) *replica {
 			}
 			r.notices <- n
 		},
-	}, hasty())
+	})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- r.runner.Run(ctx) }()
@@ -206,18 +206,6 @@ func (r *replica) waitFor(t *testing.T, shards []int) {
 	}
 }
 
-// hasty are the rules with a tenth of the time.
-func hasty() lease.Rules {
-	rules := lease.DefaultRules()
-	for _, d := range []*time.Duration{
-		&rules.Duration, &rules.Renew, &rules.GateCloses, &rules.WriteDeadline, &rules.Settle, &rules.Reserve, &rules.Fallback,
-		&rules.Keep, &rules.Stable, &rules.MoveWindow, &rules.Drain, &rules.Retry, &rules.ReplicaRenew, &rules.ReplicaDuration,
-	} {
-		*d /= 10
-	}
-	return rules
-}
-
 type line []string
 
 func (l line) Position(commit string) (int, bool) {
@@ -226,6 +214,8 @@ func (l line) Position(commit string) (int, bool) {
 }
 
 func (l line) Head() string { return l[len(l)-1] }
+
+func (line) Replaces(string) bool { return true }
 
 // recorded are Leases that remember to whom they were given.
 type recorded struct {

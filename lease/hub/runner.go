@@ -28,6 +28,10 @@ type Options struct {
 	// and must not take long.
 	Notify func(lease.Notice)
 
+	// Rules are the timings; the zero value is lease.DefaultRules. Every replica of the
+	// fleet has the same.
+	Rules lease.Rules
+
 	// Failed is told of requests about Leases that failed. It may be nil.
 	Failed func(error)
 }
@@ -52,10 +56,10 @@ type Runner struct {
 
 // New is a runner for the Leases of a namespace.
 func New(leases Leases, options Options) *Runner {
-	return newRunner(leases, options, lease.DefaultRules())
-}
-
-func newRunner(leases Leases, options Options, rules lease.Rules) *Runner {
+	rules := options.Rules
+	if rules.Duration == 0 {
+		rules = lease.DefaultRules()
+	}
 	r := &Runner{
 		leases: leases, options: options, rules: rules,
 		changed: make(chan struct{}), wake: make(chan struct{}, 1), done: make(chan struct{}),
@@ -74,6 +78,13 @@ func (r *Runner) Now() time.Duration { return now() }
 
 // Identity is what the replica is called in the Leases that it holds.
 func (r *Runner) Identity() string { return r.machine.Identity() }
+
+// Live is how many replicas live that have folded the branch.
+func (r *Runner) Live() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.machine.Live()
+}
 
 // Gate is the gate of a shard; -1 is the leader's. Resize makes others.
 func (r *Runner) Gate(shard int) *lease.Gate {
@@ -98,8 +109,9 @@ func (r *Runner) Drained(name string) {
 	r.tell(func(m *lease.Machine, at time.Duration) { m.Drained(at, name) })
 }
 
-// Permit waits until the Lease of a shard says that a commit is sent, so that it may
-// be. The error is a *lease.ClosedError, or the context's.
+// Permit waits until the Lease of a shard says that a commit is sent and its gate is open,
+// so that it may be. The error is a *lease.ClosedError, if that will not be, or the
+// context's.
 func (r *Runner) Permit(ctx context.Context, shard int, commit string) error {
 	for first := true; ; first = false {
 		changed, coming, err := r.advance(shard, commit)
@@ -125,11 +137,18 @@ func (r *Runner) Permit(ctx context.Context, shard int, commit string) error {
 func (r *Runner) advance(shard int, commit string) (changed <-chan struct{}, coming bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	err = r.machine.Gate(shard).Permit(commit)
-	if closed := (*lease.ClosedError)(nil); !errors.As(err, &closed) || closed.Reason != lease.Position {
-		return nil, false, err
+	gate, at := r.machine.Gate(shard), now()
+	if err = gate.Permit(commit); err == nil {
+		err = gate.Open(at)
 	}
-	return r.changed, r.machine.Advance(now(), shard, commit), err
+	closed := (*lease.ClosedError)(nil)
+	switch {
+	case !errors.As(err, &closed):
+		return nil, false, err
+	case closed.Reason == lease.Position:
+		return r.changed, r.machine.Advance(at, shard, commit), err
+	}
+	return r.changed, closed.Reason == lease.Lapsed, err
 }
 
 // Stop gives everything back, and waits until it is.

@@ -6,7 +6,11 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"path"
+	"strings"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead/fairlead/lease"
 )
@@ -16,7 +20,11 @@ import (
 // permit the commit that the request is part of. It is given so long as the Lease
 // leaves it, by the client and by the server. Reads always pass.
 func Transport(next http.RoundTripper, gate *lease.Gate) http.RoundTripper {
-	return &transport{next: next, gate: gate, now: now, deadline: lease.DefaultRules().WriteDeadline}
+	return gatedTransport(next, gate, lease.DefaultRules().WriteDeadline)
+}
+
+func gatedTransport(next http.RoundTripper, gate *lease.Gate, deadline time.Duration) http.RoundTripper {
+	return &transport{next: next, gate: gate, now: now, deadline: deadline}
 }
 
 type commitKey struct{}
@@ -65,14 +73,38 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// writes reports whether a request may change anything: all but plain reads. A
-// connection that becomes another protocol can do whatever that protocol can.
+// WrappedRoundTripper is the transport inside, for who closes its idle connections.
+func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+// writes reports whether a request may change anything: all but plain reads, questions
+// and dry runs. A connection that becomes another protocol can do whatever that protocol
+// can.
 func writes(req *http.Request) bool {
 	switch req.Method {
 	case "", http.MethodGet, http.MethodHead, http.MethodOptions:
 		return req.Header.Get("Upgrade") != ""
+	case http.MethodPost:
+		return !asks(req.URL.Path) && !isDryRun(req)
 	}
-	return true
+	return !isDryRun(req)
+}
+
+// questions are resources that are created to be answered, and never stored.
+var questions = map[string]bool{
+	"selfsubjectaccessreviews": true, "selfsubjectrulesreviews": true, "subjectaccessreviews": true, "localsubjectaccessreviews": true,
+	"selfsubjectreviews": true, "tokenreviews": true,
+}
+
+// asks reports whether a path is of such a resource: the last of it, below its group.
+func asks(at string) bool {
+	group := strings.Contains(at, "/apis/authorization.k8s.io/") || strings.Contains(at, "/apis/authentication.k8s.io/")
+	return group && questions[path.Base(at)]
+}
+
+// isDryRun reports whether the API server is told to store nothing.
+func isDryRun(req *http.Request) bool {
+	values := req.URL.Query()["dryRun"]
+	return len(values) == 1 && values[0] == metav1.DryRunAll
 }
 
 // withTimeout has the API server give up as well: a request may wait there when its

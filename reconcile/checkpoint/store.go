@@ -14,6 +14,7 @@ import (
 	"unique"
 
 	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/look/history"
@@ -278,6 +279,21 @@ func (c *Store) Forget() error {
 
 // Inventory returns the inventory of dispatch that is kept in the store.
 func (c *Store) Inventory() dispatch.Inventory { return inventory{c.db} }
+
+// DropInventory forgets what a member was known to have.
+func (c *Store) DropInventory(cluster string) error {
+	err := c.db.Update(func(tx *bbolt.Tx) error {
+		err := tx.Bucket(bucketInventory).DeleteBucket([]byte(cluster))
+		if errors.Is(err, bolterrors.ErrBucketNotFound) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("inventory of %s: %w", cluster, err)
+	}
+	return nil
+}
 
 type inventory struct{ db *bbolt.DB }
 

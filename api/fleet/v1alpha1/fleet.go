@@ -103,7 +103,26 @@ type FleetSpec struct {
 	// Readiness is what the condition Ready tolerates.
 	// +optional
 	Readiness ReadinessSpec `json:"readiness,omitempty"`
+	// Sharding is how replicas of a controller with --enable-sharding share the clusters.
+	// +optional
+	Sharding *ShardingSpec `json:"sharding,omitempty"`
 }
+
+// ShardingSpec is how replicas share the clusters. Without --enable-sharding it has no
+// effect.
+type ShardingSpec struct {
+	// Shards is how many parts the clusters are divided into: at least four for each
+	// replica. When it changes, nothing is sent to any cluster until every replica has given
+	// up its former ones.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=256
+	// +kubebuilder:default=32
+	// +optional
+	Shards *int32 `json:"shards,omitempty"`
+}
+
+// DefaultShards is how many parts the clusters are divided into where a Fleet says nothing.
+const DefaultShards = 32
 
 // GitSource is a branch of a git repository.
 type GitSource struct {

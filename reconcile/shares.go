@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/fairlead/fairlead/dispatch"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/fleet"
+)
+
+// Shares says which clusters of a fleet are this process's own, where several processes
+// reconcile it together. Each of them folds everything, and reconciles the members that it
+// owns. It may be called from any goroutine.
+type Shares interface {
+	// Owns reports whether a cluster is this process's own now. When one ceases to be,
+	// Loop.Release is called.
+	Owns(c *fleet.Cluster) bool
+	// Fetching is called before the repository is fetched. What it returns is called when
+	// all that was fetched is folded, and before anything of it is sent.
+	Fetching() (folded func(*Line))
+}
+
+// ErrFailoverShared is why a fleet is not dispatched that several processes share. What
+// one of them observes of its members decides for the members of the others, who do not
+// know of it.
+var ErrFailoverShared = errors.New("the feature gate Failover needs what is observed of every cluster in one place: run the controller without --enable-sharding, or switch the gate off in fairlead.yaml; nothing is sent to any cluster")
+
+// shared is what a loop keeps of the clusters that it shares with other processes.
+type shared struct {
+	folded *Line
+
+	sharing  sync.Mutex
+	released map[string]bool           // given up since the last round
+	others   map[string]*fleet.Cluster // clusters of other processes
+	asked    map[string]member.Member  // the way to read some of them
+}
+
+// owns reports whether this process reconciles a cluster.
+func (l *Loop) owns(c *fleet.Cluster) bool {
+	return l.opt.Shares == nil || l.opt.Shares.Owns(c) && !l.state.Watched()
+}
+
+// Release stops dispatch to the clusters that are not this process's own any more, and
+// waits for what is in flight, until ctx ends. It may be called at any time.
+func (l *Loop) Release(ctx context.Context) {
+	l.mu.Lock()
+	var lost []string
+	for name, c := range l.members {
+		if !l.opt.Shares.Owns(c) {
+			lost = append(lost, name)
+		}
+	}
+	l.mu.Unlock()
+	l.release(ctx, lost)
+}
+
+func (l *Loop) release(ctx context.Context, clusters []string) {
+	l.sharing.Lock()
+	for _, name := range clusters {
+		if l.released == nil {
+			l.released = map[string]bool{}
+		}
+		l.released[name] = true
+	}
+	l.sharing.Unlock()
+
+	var all sync.WaitGroup
+	for _, name := range clusters {
+		all.Go(func() { l.dispatcher.Release(ctx, name) })
+	}
+	all.Wait()
+}
+
+// clustersOfOthers returns the clusters that other processes reconcile, and drops those
+// that were this one's.
+func (l *Loop) clustersOfOthers(snapshot *fleet.Snapshot) map[string]*fleet.Cluster {
+	if l.opt.Shares == nil {
+		return nil
+	}
+
+	others := map[string]*fleet.Cluster{}
+	var lost []string
+	for name, c := range snapshot.Clusters.All() {
+		if l.owns(c) {
+			continue
+		}
+		others[name] = c
+		if l.members[name] != nil || l.unreached[name] != nil {
+			lost = append(lost, name)
+		}
+	}
+	if len(lost) > 0 {
+		ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+		l.release(ctx, lost)
+		cancel()
+	}
+	l.noteOthers(others)
+
+	l.sharing.Lock()
+	released := l.released
+	l.released = nil
+	l.sharing.Unlock()
+	l.roster.forget(func(name string) bool { return released[name] })
+	for _, name := range slices.Sorted(maps.Keys(released)) {
+		delete(l.resolved, name)
+		l.tell(Event{Severity: Info, Cluster: name, Note: "is another replica's now; nothing more is sent to it from here"})
+	}
+	return others
+}
+
+// take makes a cluster this process's own: what was known of it may have been changed by
+// others since. It reports false if it is not its own any more.
+func (l *Loop) take(c *fleet.Cluster, m member.Member) (taken bool, err error) {
+	if l.opt.Shares == nil {
+		l.dispatcher.SetMember(c.Name, m)
+		return true, nil
+	}
+
+	if l.members[c.Name] == nil {
+		if err := l.checkpoint.DropInventory(c.Name); err != nil {
+			return false, err
+		}
+	}
+	l.dispatcher.SetMember(c.Name, m)
+	if l.owns(c) {
+		return true, nil
+	}
+	l.dispatcher.Release(context.Background(), c.Name) // it was given up in the meantime
+	return false, nil
+}
+
+// elsewhere reports whether a cluster of another process has acknowledged a content: it is
+// read there, since nobody here is told.
+func (l *Loop) elsewhere(ctx context.Context, a dispatch.Acknowledgement) bool {
+	m := l.ask(a.Cluster)
+	if m == nil {
+		return false
+	}
+	if batch, ok := member.As[member.BatchMember](m); ok {
+		if _, err := batch.Begin(ctx, true); err != nil {
+			return false
+		}
+	}
+	found, err := m.Get(ctx, member.RefTo(a.ID, a.APIVersion))
+	return err == nil && found != nil && !found.Deleting && found.Digest() == a.Digest
+}
+
+// ask is the way to read a cluster of another process; nil if there is none.
+func (l *Loop) ask(cluster string) member.Member {
+	l.sharing.Lock()
+	defer l.sharing.Unlock()
+	if m := l.asked[cluster]; m != nil {
+		return m
+	}
+	c := l.others[cluster]
+	if c == nil {
+		return nil
+	}
+	m, err := l.opt.Members(c)
+	if err != nil {
+		return nil
+	}
+	if l.asked == nil {
+		l.asked = map[string]member.Member{}
+	}
+	l.asked[cluster] = m
+	return m
+}
+
+// noteOthers keeps the clusters of other processes, for ask.
+func (l *Loop) noteOthers(others map[string]*fleet.Cluster) {
+	l.sharing.Lock()
+	defer l.sharing.Unlock()
+	for name, m := range l.asked {
+		if others[name] == nil || l.others[name] != others[name] {
+			if c, ok := member.As[member.Closer](m); ok {
+				c.Close()
+			}
+			delete(l.asked, name)
+		}
+	}
+	l.others = others
+}
+
+// askElsewhere is how the dispatcher asks for clusters of other processes; nil if there
+// are none.
+func (l *Loop) askElsewhere() func(context.Context, dispatch.Acknowledgement) bool {
+	if l.opt.Shares == nil {
+		return nil
+	}
+	return l.elsewhere
+}
