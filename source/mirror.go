@@ -540,7 +540,9 @@ func (r *Repo) writeRefs(m mirrored) error {
 	return replace(filepath.Join(r.common, "packed-refs"), b.String())
 }
 
-// replace writes a file atomically.
+// replace writes a file of a mirror, all of it or nothing. It does not wait for the
+// disk, which takes longer than the fetch: the packs are not waited for either, and a
+// mirror that lost something with its machine is found damaged and cloned again.
 func replace(path, content string) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+"-*")
 	if err != nil {
@@ -548,7 +550,7 @@ func replace(path, content string) error {
 	}
 
 	_, err = f.WriteString(content)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
