@@ -36,7 +36,8 @@ func TestFetchCountsItsRequests(t *testing.T) {
 		inner.ServeHTTP(w, r)
 	})
 
-	r, err := source.Clone(ctx, filepath.Join(t.TempDir(), "mirror"), s.address(), s.basic())
+	dir := filepath.Join(t.TempDir(), "mirror")
+	r, err := source.Clone(ctx, dir, s.address(), s.basic())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,6 +60,9 @@ func TestFetchCountsItsRequests(t *testing.T) {
 	}
 	g.Git("push", "-q", bare, "main")
 	fetch("thirty commits", "GET", "POST")
+	if packs, _ := filepath.Glob(filepath.Join(dir, "objects/pack/*.pack")); len(packs) != 1 {
+		t.Errorf("%d packs, want that of the clone", len(packs))
+	}
 	fetch("nothing new again", "GET")
 	if len(from) != 1 {
 		t.Errorf("%d connections", len(from))
@@ -75,4 +79,12 @@ func TestFetchCountsItsRequests(t *testing.T) {
 	if len(from) != 2 {
 		t.Errorf("%d connections after the authority was changed", len(from))
 	}
+
+	for i := range 1200 {
+		files[fmt.Sprintf("new-%d/%d.yaml", i%7, i)] = fmt.Sprint("b: ", i)
+	}
+	g.Commit("a thousand files", files)
+	g.Git("push", "-q", bare, "main")
+	fetch("a large commit", "GET", "POST", "POST") // the second pack is not thin
+	g.GitIn(dir, "", "fsck", "--strict")
 }

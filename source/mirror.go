@@ -3,11 +3,9 @@
 package source
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +13,6 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
-	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 	"github.com/go-git/go-git/v5/plumbing/transport"
@@ -411,107 +408,6 @@ func (r *Repo) missing(want mirrored) []plumbing.Hash {
 	hashes := make([]plumbing.Hash, 0, len(missing))
 	for h := range missing {
 		hashes = append(hashes, h)
-	}
-
-	plumbing.HashesSort(hashes)
-	return hashes
-}
-
-// maxPack limits what a server can make us store in one fetch.
-const maxPack = 8 << 30
-
-// download fetches the wanted objects and everything they need.
-func (r *Repo) download(ctx context.Context, s session, advertised *packp.AdvRefs, wants []plumbing.Hash, have mirrored) (err error) {
-	req := packp.NewUploadPackRequestFromCapabilities(advertised.Capabilities)
-	if advertised.Capabilities.Supports(capability.NoProgress) {
-		if err := req.Capabilities.Set(capability.NoProgress); err != nil {
-			return err
-		}
-	}
-
-	req.Wants = wants
-	req.Haves = r.haves(have, advertised)
-	response, err := s.UploadPack(ctx, req)
-	if err != nil {
-		return err
-	}
-	defer response.Close()
-
-	pack := demuxed(req, response)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-
-	most := cmp.Or(r.most, maxPack)
-	err = packfile.WritePackfileToObjectStorage(r.stores[0], &packReader{ctx: ctx, from: pack, left: most, most: most})
-	if err != nil {
-		r.removeTempPacks()
-		return fmt.Errorf("pack: %w", err)
-	}
-
-	return r.reopen()
-}
-
-// removeTempPacks removes what an interrupted download left behind.
-func (r *Repo) removeTempPacks() {
-	left, _ := filepath.Glob(filepath.Join(r.common, "objects", "pack", "tmp_pack_*"))
-	for _, name := range left {
-		_ = os.Remove(name) // git would collect this garbage, too
-	}
-}
-
-// packReader reads a pack up to a size limit, and until its context ends.
-type packReader struct {
-	ctx  context.Context
-	from io.Reader
-	left int64
-	most int64
-}
-
-func (c *packReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	if c.left <= 0 {
-		return 0, fmt.Errorf("pack is %w, at most %d bytes are fetched", ErrTooLarge, c.most)
-	}
-
-	n, err := c.from.Read(p[:min(int64(len(p)), c.left)])
-	c.left -= int64(n)
-	return n, err
-}
-
-// maxHaves limits how many commits of each ref are offered to the server. A
-// branch that was rewritten further back is sent in full.
-const maxHaves = 64
-
-// haves lists what the server need not send.
-func (r *Repo) haves(have mirrored, advertised *packp.AdvRefs) []plumbing.Hash {
-	theirs := map[plumbing.Hash]bool{}
-	for _, h := range advertised.References {
-		theirs[h] = true
-	}
-
-	seen := map[plumbing.Hash]bool{}
-	var hashes []plumbing.Hash
-	for _, h := range have.refs {
-		for range maxHaves {
-			if seen[h] {
-				break
-			}
-
-			seen[h] = true
-			c, err := r.commit(h)
-			if err != nil {
-				break // a tag object, or not a commit at all
-			}
-
-			hashes = append(hashes, h)
-			if theirs[h] || len(c.parents) == 0 {
-				break
-			}
-
-			h = c.parents[0]
-		}
 	}
 
 	plumbing.HashesSort(hashes)
