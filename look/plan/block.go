@@ -21,6 +21,20 @@ type block struct {
 	changes []part // by when they happen
 }
 
+// mostDeleted is how many objects are named on top because they are deleted.
+const mostDeleted = 10
+
+// deleted are objects that are deleted, and not replaced: the first few.
+func (r *Plan) deleted() (all []block) {
+	for _, b := range r.blocks() {
+		c := b.changes[0]
+		if c.Action == propagate.ActionDelete && c.Disposition != propagate.Deferred && len(all) < mostDeleted {
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
 // part is what happens in a block at one time.
 type part struct {
 	*Change

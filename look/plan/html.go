@@ -33,6 +33,7 @@ type Page struct {
 	Title    string
 	News     []string
 	Deleted  int
+	Gone     []PageGone // the first of them
 	Columns  []string
 	Rows     []PageRow // the clusters on which something happens
 	Quiet    int
@@ -41,6 +42,12 @@ type Page struct {
 	Deferral []string
 	Blocks   []PageBlock
 	Rest     string
+}
+
+// PageGone is an object that is deleted.
+type PageGone struct {
+	Name     string
+	Clusters []string
 }
 
 // PageRow has a count for each of the columns.
@@ -99,6 +106,9 @@ func (r *Plan) Page() *Page {
 		}
 	}
 	v.Deleted = r.Summary.Cells.Gone()
+	for _, b := range r.deleted() {
+		v.Gone = append(v.Gone, PageGone{b.name(), b.clusters()})
+	}
 	clusters, used, quiet := r.busy()
 	v.Quiet = quiet
 	for _, column := range used {

@@ -13,7 +13,6 @@ import (
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/look/report"
 	"github.com/fairlead/fairlead/look/status"
-	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/source"
 )
 
@@ -98,16 +97,10 @@ func (r *Plan) clusterTable(b *strings.Builder) {
 // deletions writes a box with what is deleted, and not replaced. It returns the bytes
 // written.
 func (r *Plan) deletions(b *strings.Builder) int {
-	const most, room = 10, 8_000
+	const room = 8_000
 	var rows []string
-	for _, block := range r.blocks() {
-		c := block.changes[0]
-		if c.Action != propagate.ActionDelete || c.Disposition == propagate.Deferred {
-			continue
-		}
-		if len(rows) < most {
-			rows = append(rows, fmt.Sprintf("> - deletes %s on %s\n", codeSpan(block.name()), names(block.clusters())))
-		}
+	for _, block := range r.deleted() {
+		rows = append(rows, fmt.Sprintf("> - deletes %s on %s\n", codeSpan(block.name()), names(block.clusters())))
 	}
 	if len(rows) == 0 {
 		return 0
