@@ -13,10 +13,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,6 +26,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
+	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/fairlead/fairlead/dispatch"
@@ -31,10 +34,12 @@ import (
 	"github.com/fairlead/fairlead/dispatch/member"
 	"github.com/fairlead/fairlead/dispatch/push"
 	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/lease"
 	"github.com/fairlead/fairlead/look/history"
 	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/reconcile"
+	"github.com/fairlead/fairlead/reconcile/sharing"
 	"github.com/fairlead/fairlead/source"
 	"github.com/fairlead/fairlead/source/sourcetest"
 	"github.com/fairlead/fairlead/testenv/kubetest"
@@ -62,8 +67,27 @@ func TestFaults(t *testing.T) {
 	for seed := first; seed < first+seeds; seed++ {
 		t.Run(strconv.Itoa(seed), func(t *testing.T) {
 			t.Parallel()
-			faultRun(t, uint64(seed), embeddedWays(t, 20))
+			faultRun(t, uint64(seed), embeddedWays(t, 20), 1)
 		})
+	}
+}
+
+// The same with two and three replicas that share the clusters: each is killed, ended and
+// kept from the API server of the Leases now and then.
+//
+//	FAIRLEAD_FAULT_SEEDS=1 FAIRLEAD_FAULT_SEED=17 go test ./reconcile -run TestReplicaFaults
+func TestReplicaFaults(t *testing.T) {
+	seeds, first := number(envFaultSeeds, 4), number(envFaultSeed, 1)
+	if testing.Short() {
+		seeds = 1
+	}
+	for seed := first; seed < first+seeds; seed++ {
+		for _, replicas := range []int{2, 3} {
+			t.Run(fmt.Sprintf("%d of %d", seed, replicas), func(t *testing.T) {
+				t.Parallel()
+				faultRun(t, uint64(seed), embeddedWays(t, 20), replicas)
+			})
+		}
 	}
 }
 
@@ -77,7 +101,7 @@ func TestFaultsOnRealMembers(t *testing.T) {
 			for _, s := range servers {
 				ways = append(ways, way{s.Config(), func() { s.Stop(t); s.Restart(t) }})
 			}
-			faultRun(t, seed, ways)
+			faultRun(t, seed, ways, 1)
 			sweep(t, ways)
 		})
 	}
@@ -123,23 +147,37 @@ func number(env string, otherwise int) int {
 	return otherwise
 }
 
-func faultRun(t *testing.T, seed uint64, ways []way) {
-	r := &faultyWorld{t: t, rng: rand.New(rand.NewPCG(seed, 1)), repo: sourcetest.New(t), state: t.TempDir(), clusters: map[string]*chaos{}, model: newFaultModel()}
-	defer r.kill()
+func faultRun(t *testing.T, seed uint64, ways []way, replicas int) {
+	r := &faultyWorld{t: t, rng: rand.New(rand.NewPCG(seed, 1)), repo: sourcetest.New(t), clusters: map[string]*chaos{}, model: newFaultModel()}
 	for i, way := range ways {
 		name := fmt.Sprintf("m%02d", i)
 		r.names = append(r.names, name)
 		r.clusters[name] = &chaos{way: way, rng: rand.New(rand.NewPCG(seed, uint64(i)+2)), open: make(chan struct{})}
 	}
+	if replicas > 1 {
+		r.hub = &embeddedWays(t, 1)[0]
+	}
 	r.begin()
-	r.run()
+	for i := range replicas {
+		p := &process{world: r, pod: fmt.Sprintf("fairlead-%d", i), state: t.TempDir()}
+		defer p.kill()
+		r.processes = append(r.processes, p)
+		p.run()
+	}
 	for range 8 {
 		r.commit()
 		r.disturb()
 		time.Sleep(time.Duration(r.rng.IntN(60)) * time.Millisecond)
+		if replicas > 1 {
+			time.Sleep(time.Duration(r.rng.IntN(400)) * time.Millisecond) // so that Leases expire, and move
+		}
 	}
 	for _, c := range r.clusters {
 		c.calm()
+	}
+	for _, p := range r.processes {
+		p.cut.Store(false)
+		p.lags.Store(false)
 	}
 	r.converge()
 }
@@ -154,19 +192,32 @@ type faultyWorld struct {
 	model    *faultModel
 	files    map[string]string
 
-	state string
-	loop  *reconcile.Loop
-	alive *life
-	mu    sync.Mutex
-	said  []string
+	hub       *way // has the Leases; nil for a single process
+	processes []*process
+	mu        sync.Mutex
+	said      []string
+}
+
+// process is a replica, or the only one.
+type process struct {
+	world   *faultyWorld
+	pod     string
+	state   string
+	loop    *reconcile.Loop
+	replica *sharing.Replica // nil for a single process
+	alive   *life
+	cut     atomic.Bool // from the API server of the Leases
+	lags    atomic.Bool // folds nothing new
 }
 
 // life is of one process: when it is killed, nothing that it does reaches
 // anybody any more.
 type life struct {
-	end   context.CancelFunc
-	over  chan struct{}
-	ended chan struct{} // the loop has returned
+	end     context.CancelFunc
+	endLoop func() // and waits until it has
+	pod     string
+	over    chan struct{}
+	ended   sync.WaitGroup // the loop, and what runs its Leases
 }
 
 var faultTemplates = []string{"a", "b", "c", "d", "e"}
@@ -241,17 +292,31 @@ func (r *faultyWorld) disturb() {
 	for _, name := range r.some(2) {
 		r.meddle(name)
 	}
+	p := r.processes[r.rng.IntN(len(r.processes))]
 	switch r.rng.IntN(4) {
 	case 0:
-		r.kill()
-		r.state = r.copied(r.state)
-		r.run()
+		p.kill()
+		p.state = r.copied(p.state)
+		p.run()
 	case 1:
-		r.kill()
+		p.kill()
 		if r.rng.IntN(2) == 0 {
-			r.state = r.t.TempDir() // the checkpoint is lost
+			p.state = r.t.TempDir() // the checkpoint is lost
 		}
-		r.run()
+		p.run()
+	}
+	if r.hub == nil {
+		return
+	}
+	switch p := r.processes[r.rng.IntN(len(r.processes))]; r.rng.IntN(4) {
+	case 0:
+		p.cut.Store(!p.cut.Load())
+		p.lags.Store(p.cut.Load())
+	case 1:
+		p.lags.Store(!p.lags.Load())
+	case 2:
+		p.leave()
+		p.run()
 	}
 }
 
@@ -267,44 +332,106 @@ func (r *faultyWorld) meddle(cluster string) {
 	_, _ = client.Patch(context.Background(), name, "application/merge-patch+json", []byte(`{"data":{"v":"by hand"}}`), metav1.PatchOptions{FieldManager: "hand"})
 }
 
+// sharingRules are the timings of the Leases: they expire during a run.
+var sharingRules = lease.DefaultRules().Scaled(0.03)
+
 // run begins a process on the state directory.
-func (r *faultyWorld) run() {
+func (p *process) run() {
+	r := p.world
 	r.t.Helper()
-	l := &life{over: make(chan struct{}), ended: make(chan struct{})}
-	loop, err := reconcile.Open(context.Background(), reconcile.Options{
-		Repo: r.repo.Dir, Ref: "main", Path: ".", StateDir: r.state, Interval: 10 * time.Millisecond,
+	l := &life{pod: p.pod, over: make(chan struct{})}
+	options := reconcile.Options{
+		Repo: r.repo.Dir, Ref: "main", Path: ".", StateDir: p.state, Interval: 10 * time.Millisecond,
 		Watch: true, Relist: 2 * time.Second, Reexamine: 2 * time.Second, Backoff: dispatch.Backoff{Base: 5 * time.Millisecond, Max: 100 * time.Millisecond},
 		Members: func(c *fleet.Cluster) (member.Member, error) {
+			if p.replica != nil {
+				return p.replica.Push(r.clusters[c.Name].config(l), c)
+			}
 			return push.New(r.clusters[c.Name].config(l), push.Options{})
 		},
-		Report: func(e reconcile.Event) {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.said = append(r.said, e.String())
-		},
-	})
+		Report: func(e reconcile.Event) { r.say(p.pod + ": " + e.String()) },
+	}
+	if r.hub != nil {
+		p.replica = sharing.New(sharing.Options{
+			Leases: coordinationv1.NewForConfigOrDie(p.hubConfig(l)).Leases("default"), Fleet: "team/acme", Pod: p.pod, Shards: 8, Rules: sharingRules,
+			Changed: func() {}, Failed: func(err error) { r.say(p.pod + ": " + err.Error()) },
+		})
+		options.Shares = p.replica
+		options.Turn = func(context.Context) (func(), error) {
+			if p.lags.Load() {
+				return nil, errChaos
+			}
+			return func() {}, nil
+		}
+	}
+	loop, err := reconcile.Open(context.Background(), options)
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	ctx, end := context.WithCancel(context.Background())
 	l.end = end
-	r.loop, r.alive = loop, l
-	go func() {
-		defer close(l.ended)
-		_ = loop.Run(ctx) // what fails is reported, and tried again
-	}()
+	p.loop, p.alive = loop, l
+	if p.replica != nil {
+		p.replica.Attach(loop)
+		l.ended.Go(func() { _ = p.replica.Run(ctx) })
+	}
+	rounds, endRounds := context.WithCancel(ctx)
+	over := make(chan struct{})
+	l.endLoop = func() { endRounds(); <-over }
+	l.ended.Go(func() {
+		defer close(over)
+		_ = loop.Run(rounds) // what fails is reported, and tried again
+	})
+}
+
+// hubConfig reaches the API server of the Leases for as long as a process lives.
+func (p *process) hubConfig(l *life) *rest.Config {
+	config := rest.CopyConfig(p.world.hub.config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(req *http.Request) (*http.Response, error) {
+			select {
+			case <-l.over:
+				return nil, errChaos
+			default:
+			}
+			if p.cut.Load() {
+				return nil, errChaos
+			}
+			return next.RoundTrip(req)
+		})
+	})
+	return config
 }
 
 // kill ends the process: from this moment on none of its requests arrive.
-func (r *faultyWorld) kill() {
-	if r.alive == nil {
+func (p *process) kill() {
+	if p.alive == nil {
 		return
 	}
-	close(r.alive.over)
-	r.alive.end()
-	<-r.alive.ended
-	_ = r.loop.Close() // its requests fail, as those of a dead process
-	r.alive = nil
+	close(p.alive.over)
+	p.alive.end()
+	p.alive.ended.Wait()
+	_ = p.loop.Close() // its requests fail, as those of a dead process; closed twice is closed
+	p.alive = nil
+}
+
+// leave ends the process as SIGTERM does: it gives its Leases back, if it can.
+func (p *process) leave() {
+	if p.alive == nil {
+		return
+	}
+	p.alive.endLoop()
+	_ = p.loop.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = p.replica.Stop(ctx) // it may be cut off
+	p.kill()
+}
+
+func (r *faultyWorld) say(line string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.said = append(r.said, line)
 }
 
 // copied is the state directory as a process that is killed leaves it: a copy.
@@ -338,7 +465,13 @@ func (r *faultyWorld) converge() {
 		defer r.mu.Unlock()
 		r.t.Errorf("after the faults:\n%s\nsaid\n%s", strings.Join(wrong, "\n"), strings.Join(r.said[max(0, len(r.said)-40):], "\n"))
 	}
+	line := strings.Fields(r.repo.Git("rev-list", "--first-parent", "--reverse", "main"))
 	for _, name := range r.names {
+		for _, text := range r.clusters[name].setBack(line) {
+			if r.hub != nil {
+				r.t.Errorf("%s: %s", name, text)
+			}
+		}
 		for _, object := range r.clusters[name].deleted() {
 			if !r.model.deletes[name+"/"+object] {
 				r.t.Errorf("%s was sent a delete of %s, which the model never asked for", name, object)
@@ -459,6 +592,7 @@ type chaos struct {
 	mood    string
 	open    chan struct{} // closed when a black hole ends
 	deletes []string      // the objects of all deletes that were sent
+	sent    []sent        // in the order in which it arrived
 }
 
 func (c *chaos) deleted() []string {
@@ -529,6 +663,7 @@ func (c *chaos) roundTrip(l *life, next http.RoundTripper, req *http.Request) (*
 		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/html"}},
 			Body: io.NopCloser(strings.NewReader("<html>log in</html>")), Request: req}, nil
 	}
+	c.note(l, req)
 	resp, err := next.RoundTrip(req)
 	if err != nil {
 		return nil, err
@@ -547,6 +682,43 @@ func (c *chaos) roundTrip(l *life, next http.RoundTripper, req *http.Request) (*
 		resp.Body = broken{resp.Body, io.LimitReader(resp.Body, int64(dice))}
 	}
 	return resp, nil
+}
+
+// note keeps the commit whose content a request sends.
+func (c *chaos) note(l *life, req *http.Request) {
+	if req.Method != http.MethodPatch || req.GetBody == nil {
+		return
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return
+	}
+	raw, _ := io.ReadAll(body)
+	if m := revisionIn.FindSubmatch(raw); m != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.sent = append(c.sent, sent{path.Base(req.URL.Path), string(m[1]), l.pod})
+	}
+}
+
+var revisionIn = regexp.MustCompile(`"fairlead.dev/revision":"([0-9a-f]{40})"`)
+
+// sent is the content of an object that a member was sent: as of a commit, by a replica.
+type sent struct{ object, commit, pod string }
+
+// setBack says of which objects the member was sent an older content after a newer one.
+func (c *chaos) setBack(line []string) (wrong []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	newest := map[string]sent{}
+	for _, s := range c.sent {
+		was := newest[s.object]
+		if was.commit != "" && slices.Index(line, s.commit) < slices.Index(line, was.commit) {
+			wrong = append(wrong, fmt.Sprintf("%s sent %s as of %.7s after %s had sent it as of %.7s", s.pod, s.object, s.commit, was.pod, was.commit))
+		}
+		newest[s.object] = s
+	}
+	return wrong
 }
 
 // broken is an answer that ends too early.

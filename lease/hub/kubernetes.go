@@ -46,7 +46,7 @@ func (r *Runner) send(ctx context.Context, req lease.Request) {
 	case err == nil:
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
 		answer.Outcome = lease.Conflict
-	case apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err) && req.Verb != lease.Create: // then the namespace is gone
 		answer.Outcome = lease.NotFound
 	default:
 		answer.Outcome = lease.Failed
