@@ -20,6 +20,7 @@ import (
 	"github.com/fluxcd/pkg/runtime/pprof"
 	"github.com/fluxcd/pkg/runtime/predicates"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -31,6 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -143,6 +145,9 @@ func setup(mgr manager.Manager, all *followers, opt Options) error {
 	}
 
 	wanted := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{})
+	if opt.Sharding {
+		wanted = predicate.Or(wanted, shardsChanged)
+	}
 	c, err := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Fleet{}, builder.WithPredicates(wanted)).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []ctrl.Request {
@@ -175,6 +180,17 @@ func setup(mgr manager.Manager, all *followers, opt Options) error {
 		}
 	}
 	return probes(mgr, all)
+}
+
+// shardsChanged has a Fleet reconciled of which a replica has said something about a shard:
+// the one that leads adds it up.
+var shardsChanged = predicate.Funcs{
+	CreateFunc: func(event.CreateEvent) bool { return false },
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*v1alpha1.Fleet)
+		after, also := e.ObjectNew.(*v1alpha1.Fleet)
+		return ok && also && !equality.Semantic.DeepEqual(before.Status.Shards, after.Status.Shards)
+	},
 }
 
 // receiver listens for what forges say of pushes, while this replica leads.

@@ -47,7 +47,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 	defer r.metrics.RecordDuration(ctx, &f, began)
 	if !f.DeletionTimestamp.IsZero() {
-		return ctrl.Result{}, r.drain(ctx, &f)
+		return r.drain(ctx, &f)
 	}
 	if !controllerutil.ContainsFinalizer(&f, v1alpha1.Finalizer) {
 		// Nothing is begun before it can be drained.
@@ -68,17 +68,20 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 // drain ends the follower of a Fleet that is deleted, and lets it go. Nothing on any
 // member is deleted.
-func (r *reconciler) drain(ctx context.Context, f *v1alpha1.Fleet) error {
+func (r *reconciler) drain(ctx context.Context, f *v1alpha1.Fleet) (ctrl.Result, error) {
 	name := client.ObjectKeyFromObject(f)
 	r.remove(name)
 	r.forget(name)
 	if !controllerutil.ContainsFinalizer(f, v1alpha1.Finalizer) {
-		return nil
+		return ctrl.Result{}, nil
+	}
+	if held, err := r.heldElsewhere(ctx, name); err != nil || held {
+		return ctrl.Result{RequeueAfter: time.Second}, err
 	}
 
 	before := f.DeepCopy()
 	controllerutil.RemoveFinalizer(f, v1alpha1.Finalizer)
-	return client.IgnoreNotFound(r.client.Patch(ctx, f, client.MergeFrom(before), client.FieldOwner(Name)))
+	return ctrl.Result{}, client.IgnoreNotFound(r.client.Patch(ctx, f, client.MergeFrom(before), client.FieldOwner(Name)))
 }
 
 // follow has a Fleet followed as it is specified now, and reports.
@@ -90,7 +93,7 @@ func (r *reconciler) follow(ctx context.Context, f *v1alpha1.Fleet) (result ctrl
 		if of := r.follower(client.ObjectKeyFromObject(f)); of != nil && !of.speaks() {
 			return
 		}
-		failed := patcher.Patch(ctx, f, patch.WithOwnedConditions{Conditions: ownedConditions}, patch.WithForceOverwriteConditions{}, patch.WithFieldOwner(Name))
+		failed := patcher.Patch(ctx, f, patch.WithOwnedConditions{Conditions: ownedConditions}, patch.WithForceOverwriteConditions{}, patch.WithFieldOwner(r.writer()))
 		if failed == nil {
 			r.announceReady(before, f)
 		}
@@ -102,7 +105,7 @@ func (r *reconciler) follow(ctx context.Context, f *v1alpha1.Fleet) (result ctrl
 	name := client.ObjectKeyFromObject(f)
 	version := r.version(f)
 	if follower := r.upToDate(name, version); follower != nil {
-		return r.report(f, follower), nil
+		return r.report(ctx, f, follower), nil
 	}
 	own := r.secretsOf(name)
 	s, err := r.resolve(ctx, f, own)
@@ -125,11 +128,11 @@ func (r *reconciler) follow(ctx context.Context, f *v1alpha1.Fleet) (result ctrl
 	if begun || conditions.Has(f, meta.StalledCondition) {
 		reportBegun(f, "Reading the history of "+s.repo)
 	}
-	return r.report(f, follower), nil
+	return r.report(ctx, f, follower), nil
 }
 
 // report passes on a request to look now, and writes what the follower has seen.
-func (r *reconciler) report(f *v1alpha1.Fleet, follower *follower) ctrl.Result {
+func (r *reconciler) report(ctx context.Context, f *v1alpha1.Fleet, follower *follower) ctrl.Result {
 	if token, ok := meta.ReconcileAnnotationValue(f.GetAnnotations()); ok && token != f.Status.LastHandledReconcileAt {
 		follower.ask(token)
 	}
@@ -139,12 +142,21 @@ func (r *reconciler) report(f *v1alpha1.Fleet, follower *follower) ctrl.Result {
 		f.Status.WebhookPath = webhook.Path(h.Token, h.Namespace, h.Name)
 	}
 
+	again := r.shareStatus(ctx, f, follower)
 	seen := follower.last()
 	if !seen.opened && seen.err == nil {
-		return ctrl.Result{} // it is still opening
+		return ctrl.Result{RequeueAfter: again} // it is still opening
 	}
 	report(f, &seen, time.Now())
-	return ctrl.Result{RequeueAfter: r.announce(f, follower)}
+	return ctrl.Result{RequeueAfter: soonest(r.announce(f, follower), again)}
+}
+
+// soonest is the shorter of two waits; 0 is none.
+func soonest(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
 }
 
 // announce makes events of what has happened, once all is quiet. It returns when to try

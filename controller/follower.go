@@ -43,6 +43,7 @@ type follower struct {
 	page     atomic.Pointer[chan struct{}]   // of its page, which draws what has changed
 	reviewer atomic.Pointer[review.Reviewer] // nil without a loop, or if nobody wants one
 
+	led    chan struct{} // that this replica may lead now, or not any more
 	wake   chan struct{}
 	cancel context.CancelFunc
 	ended  chan struct{}
@@ -53,6 +54,7 @@ type follower struct {
 	// notReviewed is what has failed on the forge and was not announced.
 	notReviewed string
 	seen        observation
+	shards      toldShards
 	request     request
 	due         time.Time // when the next round is to begin
 	moved       time.Time // when there was news last
@@ -72,6 +74,9 @@ type observation struct {
 	handled string
 	// branch is the one that is followed.
 	branch string
+	// tally is of the clusters of all replicas, where they share them; nil otherwise.
+	tally  *tally
+	shared bool // whether they do
 }
 
 // request is a request to look now, and how many rounds had begun when it came.
@@ -84,6 +89,7 @@ type request struct {
 func (f *follower) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	f.cancel, f.ended, f.wake = cancel, make(chan struct{}), make(chan struct{}, 1)
+	f.led = make(chan struct{}, 1)
 	go func() {
 		defer close(f.ended)
 		f.run(ctx)
@@ -158,7 +164,7 @@ func (f *follower) follow(ctx context.Context) error {
 	if replica != nil {
 		replica.Attach(loop)
 	}
-	endReview := f.review(ctx, loop, s)
+	endReview := f.reviewWhileLeading(ctx, loop, s)
 	err = loop.Run(ctx)
 	endReview()
 	f.mu.Lock()
@@ -262,10 +268,11 @@ func (f *follower) secretChanged(name string) {
 // observe is called by the loop.
 func (f *follower) observe(r reconcile.Result) {
 	f.told.Observe(metrics.Name{Namespace: f.name.Namespace, Fleet: f.name.Name}, &r)
+	leads := f.leads()
 	f.mu.Lock()
 	f.seen.result, f.seen.opened = r, true
 	f.seen.count++
-	if f.seen.news.add(&r) {
+	if f.seen.news.add(&r, leads) {
 		f.moved = time.Now()
 		if f.waiting.IsZero() {
 			f.waiting = f.moved
@@ -275,7 +282,11 @@ func (f *follower) observe(r reconcile.Result) {
 		f.seen.handled = f.request.token
 	}
 	if to := f.reviewer.Load(); to != nil {
-		to.Observe(&r, newView(&r, f.seen.branch).rollout())
+		of := newView(&r, f.seen.branch)
+		if f.seen.tally != nil {
+			of.tally = *f.seen.tally
+		}
+		to.Observe(&r, of.rollout())
 	}
 	f.mu.Unlock()
 	f.tell()
@@ -324,7 +335,9 @@ func (f *follower) opened() (*reconcile.Loop, settings) {
 func (f *follower) last() observation {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.seen
+	seen := f.seen
+	seen.shared = f.leases != nil
+	return seen
 }
 
 // takeNews returns what has happened, if all has been quiet for a while or it has waited

@@ -42,13 +42,17 @@ var reasonsOf = map[dispatch.Op]string{
 	dispatch.OpOrphan:  ReasonLeftRunning,
 }
 
-// add takes in a Result, and reports whether it has news.
-func (n *news) add(r *reconcile.Result) (has bool) {
+// add takes in a Result, and reports whether it has news. Whoever does something announces
+// it; what the fold has decided is announced by the one replica that leads.
+func (n *news) add(r *reconcile.Result, leads bool) (has bool) {
 	for _, a := range r.Acts {
 		if reason := reasonsOf[a.Verb]; reason != "" && a.Err == nil {
 			n.count(a.Commit, reason, a.Cluster)
 			has = true
 		}
+	}
+	if !leads {
+		return has
 	}
 	for _, c := range r.Changes {
 		switch c.Type {

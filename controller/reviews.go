@@ -172,8 +172,8 @@ func (v *view) rollout() review.Rollout {
 
 // progress says how far the accepted commit is.
 func (v *view) progress() (forge.State, string) {
-	done, all := v.done(), count(len(v.Members), "cluster")
-	held, failing := len(v.states[reconcile.ClusterHeld]), len(v.states[reconcile.ClusterFailed])
+	done, all := v.done(), count(v.all, "cluster")
+	held, failing := v.of[reconcile.ClusterHeld], v.of[reconcile.ClusterFailed]
 	switch {
 	case v.arrived() && held > 0:
 		return forge.StateSuccess, fmt.Sprintf("applied on %d of %s, held on %d", done-held, all, held)

@@ -5,7 +5,9 @@ package controller_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -21,9 +23,11 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
 	"github.com/fairlead/fairlead/controller"
 	"github.com/fairlead/fairlead/dispatch/push"
 	"github.com/fairlead/fairlead/lease"
+	"github.com/fairlead/fairlead/source/sourcetest"
 )
 
 // replicaEnv has the test program be a replica of the controller, in a process that can be
@@ -209,13 +213,19 @@ func TestReplicasShareClusters(t *testing.T) {
 	h.waitImages("1.0")
 	b := h.start("fairlead-1")
 	h.waitHolders(32, "fairlead-0", "fairlead-1")
+	h.waitFor("acme", "Ready=True")
+	h.waitFor("acme", "Dispatching=True")
 	h.release("2.0")
 	h.waitImages("2.0")
+	h.waitFor("acme", "3/3 applied main@sha1:"+h.repo.Head())
+	h.waitHolding(3, "fairlead-0", "fairlead-1")
 
 	a.end(t, syscall.SIGKILL)
 	h.waitHolders(32, "fairlead-1")
+	h.waitHolding(3, "fairlead-1")
 	h.release("3.0")
 	h.waitImages("3.0")
+	h.waitFor("acme", "3/3 applied main@sha1:"+h.repo.Head())
 
 	h.start("fairlead-0")
 	h.waitHolders(32, "fairlead-0", "fairlead-1")
@@ -225,4 +235,96 @@ func TestReplicasShareClusters(t *testing.T) {
 	t.Logf("given back and taken in %v", time.Since(began))
 	h.release("4.0")
 	h.waitImages("4.0")
+	h.waitFor("acme", "3/3 applied main@sha1:"+h.repo.Head())
+
+	h.must(h.client.Delete(context.Background(), h.get("acme")))
+	h.eventually("the Fleet and its Leases are gone", func() string {
+		var leases coordinationv1.LeaseList
+		var fleets v1alpha1.FleetList
+		h.must(errors.Join(h.client.List(context.Background(), &leases), h.client.List(context.Background(), &fleets)))
+		left := slices.DeleteFunc(leases.Items, func(l coordinationv1.Lease) bool { return l.Labels[lease.LabelFleet] == "" })
+		if len(left)+len(fleets.Items) > 0 {
+			return fmt.Sprintf("%d Leases, %d Fleets", len(left), len(fleets.Items))
+		}
+		return ""
+	})
+}
+
+// waitHolding waits until the status has each cluster once, and shards with clusters of
+// these replicas alone.
+func (h *shardedHub) waitHolding(clusters int, pods ...string) {
+	h.t.Helper()
+	h.eventually("the status names the holders "+strings.Join(pods, ", "), func() string {
+		f := h.get("acme")
+		n := 0
+		for _, s := range f.Status.Shards {
+			pod, _, _ := strings.Cut(s.Holder, "_")
+			if s.Clusters > 0 && !slices.Contains(pods, pod) {
+				return fmt.Sprintf("shard %s is held by %q", s.Name, s.Holder)
+			}
+			n += s.Clusters
+		}
+		if n != clusters || len(f.Status.Members) != clusters {
+			return fmt.Sprintf("%d clusters in %v, members %v", n, f.Status.Shards, f.Status.Members)
+		}
+		return ""
+	})
+}
+
+// A fleet with the gate Failover is not dispatched by replicas that share it, and the Fleet
+// says why.
+func TestFailoverIsNotShared(t *testing.T) {
+	h := newShardedHub(t, 0.1)
+	h.commit("failover", map[string]string{"fairlead.yaml": "apiVersion: fairlead.dev/v1alpha1\nkind: FleetConfig\nspec: {featureGates: {Failover: true}}\n"})
+	h.start("fairlead-0")
+	h.create(h.fleet("acme"))
+	h.waitFor("acme", "Dispatching=False FailoverNotShared: the feature gate Failover needs what is observed of every cluster in one place")
+	h.waitFor("acme", "Ready=False FailoverNotShared: ")
+	for name := range h.members {
+		for _, r := range h.members[name].Requests() {
+			if r.Method != http.MethodGet {
+				t.Errorf("%s was sent %s %s", name, r.Method, r.Path)
+			}
+		}
+	}
+
+	h.commit("no failover", map[string]string{"fairlead.yaml": sourcetest.Delete})
+	h.waitFor("acme", "Dispatching=True")
+	h.waitImages("1.0")
+}
+
+// What a dead replica has said of its clusters is not shown as what they are: the one that
+// leads makes it unknown. If no other can take them over, that is a condition, an event and
+// a metric.
+func TestUnownedShards(t *testing.T) {
+	h := newShardedHub(t, 0.1)
+	h.start("fairlead-0")
+	h.create(h.fleet("acme"))
+	h.waitFor("acme", "Ready=True")
+	h.waitHolders(32, "fairlead-0")
+
+	// Somebody holds a Lease and does nothing: as a replica of a version to come might.
+	shard, err := lease.ShardOf("eu-1", "", 32)
+	h.must(err)
+	name := fmt.Sprintf("%02d", shard)
+	var list coordinationv1.LeaseList
+	h.must(h.client.List(context.Background(), &list, client.InNamespace(namespace)))
+	i := slices.IndexFunc(list.Items, func(l coordinationv1.Lease) bool { return strings.Contains(l.Name, "-shard-"+name+"-of-32") })
+	l := &list.Items[i]
+	edit(h.hub, l, func(l *coordinationv1.Lease) {
+		l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds = ptr("fairlead-9_gone"), ptr[int32](3600)
+	})
+	h.waitFor("acme", "Dispatching=False ShardUnowned: No replica holds 1 shard ("+name+"): nothing is sent to 1 cluster")
+	h.waitFor("acme", "Ready=False ClustersNotReady: 1 of 3 clusters not ready: eu-1: no replica holds shard "+name)
+	for _, m := range h.get("acme").Status.Members {
+		if m.Name == "eu-1" && m.State != "unknown" {
+			t.Errorf("eu-1 is %s", m.State)
+		}
+	}
+	h.eventually("an event says so", func() string {
+		if got := h.events("acme"); !strings.Contains(got, "Warning ShardUnowned: No replica holds 1 shard") {
+			return got
+		}
+		return ""
+	})
 }

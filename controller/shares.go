@@ -6,12 +6,18 @@ import (
 	"context"
 	"time"
 
+	coordinationv1api "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
+	"github.com/fairlead/fairlead/lease"
 	"github.com/fairlead/fairlead/lease/hub"
 	"github.com/fairlead/fairlead/printable"
+	"github.com/fairlead/fairlead/reconcile"
 	"github.com/fairlead/fairlead/reconcile/sharing"
 )
 
@@ -76,7 +82,46 @@ func (f *follower) sharesChanged() {
 	case f.wake <- struct{}{}:
 	default:
 	}
+	select {
+	case f.led <- struct{}{}:
+	default:
+	}
 	f.tell()
+}
+
+// reviewWhileLeading is review, for as long as this replica leads.
+func (f *follower) reviewWhileLeading(ctx context.Context, loop *reconcile.Loop, s settings) (end func()) {
+	if f.leases == nil {
+		return f.review(ctx, loop, s)
+	}
+
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		endReview := func() {}
+		defer func() { endReview() }()
+		for reviews := false; ; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-f.led:
+			}
+			leads := f.leads()
+			switch {
+			case leads && !reviews:
+				endReview = f.review(ctx, loop, s)
+			case !leads && reviews:
+				endReview()
+				endReview = func() {}
+			}
+			reviews = leads
+		}
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
 }
 
 // speaks reports whether this replica says how the Fleet is: the one that leads, or each
@@ -96,4 +141,41 @@ func (f *follower) leads() bool {
 	}
 	replica := f.replica.Load()
 	return replica != nil && replica.Leads()
+}
+
+// heldElsewhere reports whether another replica may still write to a cluster of a Fleet. If
+// none does, its Leases are deleted.
+func (fs *followers) heldElsewhere(ctx context.Context, fleet types.NamespacedName) (bool, error) {
+	if fs.leases == nil {
+		return false, nil
+	}
+
+	list, err := fs.leases.List(ctx, metav1.ListOptions{LabelSelector: lease.LabelFleet + "=" + lease.FleetLabel(fleet.String())})
+	if err != nil {
+		return false, err
+	}
+	for i := range list.Items {
+		if isHeld(&list.Items[i], time.Now()) {
+			return true, nil
+		}
+	}
+	for i := range list.Items {
+		if err := fs.leases.Delete(ctx, list.Items[i].Name, metav1.DeleteOptions{}); client.IgnoreNotFound(err) != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// isHeld reports whether a Lease has a holder that has renewed it lately, by the time of
+// day: whoever has not for twice as long as it lasts is gone.
+func isHeld(l *coordinationv1api.Lease, now time.Time) bool {
+	if l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity == "" || l.Spec.RenewTime == nil {
+		return false
+	}
+	lasts := time.Minute
+	if seconds := l.Spec.LeaseDurationSeconds; seconds != nil {
+		lasts = 2 * time.Duration(*seconds) * time.Second
+	}
+	return now.Sub(l.Spec.RenewTime.Time) < lasts
 }

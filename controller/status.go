@@ -5,6 +5,7 @@ package controller
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,16 +28,27 @@ const (
 	ReasonAuthenticationFailed = "AuthenticationFailed"
 	ReasonGitOperationFailed   = "GitOperationFailed"
 
+	// ReasonShardUnowned is that of clusters to which nothing is sent, since no replica has
+	// taken their shard, and ReasonFailoverNotShared that of a fleet with the gate Failover,
+	// which replicas cannot share yet.
+	ReasonShardUnowned      = "ShardUnowned"
+	ReasonFailoverNotShared = "FailoverNotShared"
+
 	ReasonInvalidSpec  = "InvalidSpec"
 	ReasonInvalidURL   = meta.InvalidURLReason
 	ReasonAccessDenied = "AccessDenied"
 )
 
-// HeldCondition is True while a suspension keeps something back.
-const HeldCondition = "Held"
+const (
+	// HeldCondition is True while a suspension keeps something back.
+	HeldCondition = "Held"
+	// DispatchingCondition is False while nothing is sent to some cluster, because no replica
+	// holds its shard. Without --enable-sharding there is none.
+	DispatchingCondition = "Dispatching"
+)
 
 // ownedConditions are those that the controller writes.
-var ownedConditions = []string{meta.ReadyCondition, meta.ReconcilingCondition, meta.StalledCondition, HeldCondition}
+var ownedConditions = []string{meta.ReadyCondition, meta.ReconcilingCondition, meta.StalledCondition, HeldCondition, DispatchingCondition}
 
 const (
 	// mostNamed is how many clusters a message names.
@@ -84,6 +96,12 @@ func report(f *v1alpha1.Fleet, seen *observation, now time.Time) {
 
 	r := &seen.result
 	view := newView(r, seen.branch)
+	if seen.tally != nil {
+		view.tally = *seen.tally
+	} else if !seen.shared {
+		f.Status.Shards, f.Status.Members = nil, nil
+		conditions.Delete(f, DispatchingCondition)
+	}
 	f.Status.Clusters, f.Status.Works = view.clusters(), view.works()
 	f.Status.Refusal = view.refusal()
 	if r.Head != "" {
@@ -112,44 +130,65 @@ func reportHeld(f *v1alpha1.Fleet) {
 	conditions.MarkTrue(f, HeldCondition, meta.SuspendedReason, "%s held: `fairlead get holds` says by what, since when and until when", count(f.Status.Works.Held, "work"))
 }
 
-// view is a Result with the state of each cluster.
+// view is a Result with how many clusters are in which state.
 type view struct {
 	*reconcile.Result
 	branch string
-	states map[reconcile.ClusterState][]reconcile.MemberStatus
+	tally
+}
+
+// tally counts clusters by state.
+type tally struct {
+	all int
+	of  map[reconcile.ClusterState]int
+	// bad are those that failed, and then those that are unknown; perhaps not all of them.
+	bad []string // "us-1: connection refused"
 }
 
 func newView(r *reconcile.Result, branch string) *view {
-	v := &view{Result: r, branch: branch, states: map[reconcile.ClusterState][]reconcile.MemberStatus{}}
+	return &view{r, branch, tallyOf(r)}
+}
+
+// tallyOf counts the members of a Result.
+func tallyOf(r *reconcile.Result) tally {
+	t := tally{all: len(r.Members), of: map[reconcile.ClusterState]int{}}
+	var failed, unknown []string
 	for _, m := range r.Members {
 		s := m.State(r.Works[m.Cluster])
-		v.states[s] = append(v.states[s], m)
+		t.of[s]++
+		switch s {
+		case reconcile.ClusterFailed:
+			failed = append(failed, m.Cluster+": "+shortened(m.Failure().Error()))
+		case reconcile.ClusterUnknown:
+			unknown = append(unknown, m.Cluster+": "+shortened(m.Failure().Error()))
+		}
 	}
-	return v
+	t.bad = append(failed, unknown...)
+	return t
 }
 
 // arrived reports whether every cluster has everything that is not held.
 func (v *view) arrived() bool {
-	return v.Accepted != "" && v.done() == len(v.Members)
+	return v.Accepted != "" && v.done() == v.all
 }
 
 // done counts the clusters that have everything that is not held.
-func (v *view) done() int {
-	return len(v.states[reconcile.ClusterCurrent]) + len(v.states[reconcile.ClusterHeld])
+func (t *tally) done() int {
+	return t.of[reconcile.ClusterCurrent] + t.of[reconcile.ClusterHeld]
 }
 
 func (v *view) revision(commit string) string { return v.branch + "@sha1:" + commit }
 
-func (v *view) clusters() *v1alpha1.ClusterCounts {
+func (t *tally) clusters() *v1alpha1.ClusterCounts {
 	return &v1alpha1.ClusterCounts{
-		Total:      len(v.Members),
-		Current:    len(v.states[reconcile.ClusterCurrent]),
-		InProgress: len(v.states[reconcile.ClusterInProgress]),
-		Held:       len(v.states[reconcile.ClusterHeld]),
-		Pending:    len(v.states[reconcile.ClusterPending]),
-		Failed:     len(v.states[reconcile.ClusterFailed]),
-		Unknown:    len(v.states[reconcile.ClusterUnknown]),
-		Summary:    fmt.Sprintf("%d/%d", v.done(), len(v.Members)),
+		Total:      t.all,
+		Current:    t.of[reconcile.ClusterCurrent],
+		InProgress: t.of[reconcile.ClusterInProgress],
+		Held:       t.of[reconcile.ClusterHeld],
+		Pending:    t.of[reconcile.ClusterPending],
+		Failed:     t.of[reconcile.ClusterFailed],
+		Unknown:    t.of[reconcile.ClusterUnknown],
+		Summary:    fmt.Sprintf("%d/%d", t.done(), t.all),
 	}
 }
 
@@ -191,7 +230,7 @@ func (v *view) refusal() *v1alpha1.RefusalStatus {
 
 // ready writes the conditions Ready and Reconciling.
 func (v *view) ready(f *v1alpha1.Fleet, err error) {
-	unavailable, most := len(v.states[reconcile.ClusterUnknown]), allowed(f, len(v.Members))
+	unavailable, most := v.of[reconcile.ClusterUnknown], allowed(f, v.all)
 	switch {
 	case err != nil:
 		reportFailed(f, reasonOf(err), err)
@@ -206,13 +245,13 @@ func (v *view) ready(f *v1alpha1.Fleet, err error) {
 		reportFailed(f, meta.BuildFailedReason, fmt.Errorf("%s; that part of the fleet stays as it was", shortened(v.Frozen[0].String())))
 	case v.Accepted == "":
 		reportFailed(f, ReasonCommitRefused, errors.New("no commit was accepted yet"))
-	case len(v.states[reconcile.ClusterFailed]) > 0 || unavailable > most:
+	case v.of[reconcile.ClusterFailed] > 0 || unavailable > most:
 		reportFailed(f, ReasonClustersNotReady, errors.New(v.notReady()))
-	case len(v.states[reconcile.ClusterInProgress])+len(v.states[reconcile.ClusterPending]) > 0 && f.Status.LastAppliedRevision != v.revision(v.Accepted):
-		message := fmt.Sprintf("Applying revision: %s, on %d of %d clusters so far", v.revision(v.Accepted), v.done(), len(v.Members))
+	case v.of[reconcile.ClusterInProgress]+v.of[reconcile.ClusterPending] > 0 && f.Status.LastAppliedRevision != v.revision(v.Accepted):
+		message := fmt.Sprintf("Applying revision: %s, on %d of %d clusters so far", v.revision(v.Accepted), v.done(), v.all)
 		conditions.MarkReconciling(f, meta.ProgressingReason, "%s", message)
 		conditions.MarkUnknown(f, meta.ReadyCondition, meta.ProgressingReason, "%s", message)
-	case len(v.states[reconcile.ClusterInProgress])+len(v.states[reconcile.ClusterPending]) > 0 && conditions.IsTrue(f, meta.ReadyCondition) && f.Status.ObservedGeneration == f.Generation:
+	case v.of[reconcile.ClusterInProgress]+v.of[reconcile.ClusterPending] > 0 && conditions.IsTrue(f, meta.ReadyCondition) && f.Status.ObservedGeneration == f.Generation:
 		// Drift is reverted, or a controller that has lost its state reads what is there.
 	default:
 		conditions.Delete(f, meta.ReconcilingCondition)
@@ -223,7 +262,7 @@ func (v *view) ready(f *v1alpha1.Fleet, err error) {
 
 // applied reads "Applied revision: main@sha1:… on 12 of 12 clusters, 6 works held".
 func (v *view) applied() string {
-	message := fmt.Sprintf("Applied revision: %s on %d of %s", v.revision(v.Accepted), v.done(), count(len(v.Members), "cluster"))
+	message := fmt.Sprintf("Applied revision: %s on %d of %s", v.revision(v.Accepted), v.done(), count(v.all, "cluster"))
 	if held := v.works().Held; held > 0 {
 		message += ", " + count(held, "work") + " held"
 	}
@@ -239,16 +278,13 @@ func (v *view) remains() string {
 }
 
 // notReady names the first clusters that are not ready, and their errors.
-func (v *view) notReady() string {
-	bad := append(append([]reconcile.MemberStatus{}, v.states[reconcile.ClusterFailed]...), v.states[reconcile.ClusterUnknown]...)
-	var parts []string
-	for _, m := range bad[:min(len(bad), mostNamed)] {
-		parts = append(parts, m.Cluster+": "+shortened(m.Failure().Error()))
-	}
-	if more := len(bad) - mostNamed; more > 0 {
+func (t *tally) notReady() string {
+	n := t.of[reconcile.ClusterFailed] + t.of[reconcile.ClusterUnknown]
+	parts := slices.Clone(t.bad[:min(len(t.bad), mostNamed)])
+	if more := n - len(parts); more > 0 && len(parts) > 0 {
 		parts = append(parts, fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Sprintf("%d of %s not ready: %s", len(bad), count(len(v.Members), "cluster"), strings.Join(parts, "; "))
+	return strings.TrimSuffix(fmt.Sprintf("%d of %s not ready: %s", n, count(t.all, "cluster"), strings.Join(parts, "; ")), ": ")
 }
 
 // allowed returns how many clusters may be unreachable.
@@ -270,6 +306,8 @@ func reasonOf(err error) string {
 	var secret *SecretError
 	var verification *source.VerificationError
 	switch {
+	case errors.Is(err, reconcile.ErrFailoverShared):
+		return ReasonFailoverNotShared
 	case errors.As(err, &verification):
 		return ReasonVerificationFailed
 	case errors.Is(err, source.ErrAuthentication), errors.As(err, &secret):

@@ -163,7 +163,7 @@ func TestStalled(t *testing.T) {
 
 func statusText(f *v1alpha1.Fleet) string {
 	var lines []string
-	for _, name := range []string{"Held", "Ready", "Reconciling", "Stalled"} {
+	for _, name := range []string{"Dispatching", "Held", "Ready", "Reconciling", "Stalled"} {
 		for _, c := range f.Status.Conditions {
 			if c.Type == name {
 				lines = append(lines, fmt.Sprintf("%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message))

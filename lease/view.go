@@ -2,7 +2,10 @@
 
 package lease
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // see takes what a Lease says into the view, unless something later is there.
 func (m *Machine) see(rec Record) {
@@ -110,4 +113,25 @@ func (m *Machine) othersHeld() bool {
 		expired := m.rules.broken.leavesExpired && u.phase == free && m.due(u.seen+m.rules.Duration+m.rules.Settle)
 		return u.record.Holder != "" && !expired
 	})
+}
+
+// View is what a replica knows of a shard.
+type View struct {
+	Shard  int
+	Holder string // empty: it was given back, or nobody has ever had it
+	// Unchanged is for how long nobody has renewed it, or taken it.
+	Unchanged time.Duration
+}
+
+// Views are those of all shards in order, nil before the Leases were listed.
+func (m *Machine) Views(now time.Duration) []View {
+	m.now = now
+	if !m.synced {
+		return nil
+	}
+	views := make([]View, len(m.units)-1)
+	for i, u := range m.units[:len(m.units)-1] {
+		views[i] = View{Shard: i, Holder: u.record.Holder, Unchanged: now - u.seen}
+	}
+	return views
 }

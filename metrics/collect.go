@@ -16,13 +16,14 @@ var (
 	refused      = prometheus.NewDesc("fairlead_refused", "1 if the head of the branch is refused, or awaits confirmation.", []string{"namespace", "fleet"}, nil)
 	looked       = prometheus.NewDesc("fairlead_last_look_timestamp_seconds", "When the repository was last read.", []string{"namespace", "fleet"}, nil)
 	behind       = prometheus.NewDesc("fairlead_behind_seconds", "Since when a cluster does not have everything that is not held.", []string{"namespace", "fleet", "cluster"}, nil)
+	unowned      = prometheus.NewDesc("fairlead_shard_unowned", "Shards that no replica holds, as the replica sees it that leads.", []string{"namespace", "fleet"}, nil)
 	holdAge      = prometheus.NewDesc("fairlead_hold_age_seconds", "How old a hold of a policy is; cluster is * where it holds every one.", []string{"namespace", "fleet", "policy", "cluster"}, nil)
 	holdOverdue  = prometheus.NewDesc("fairlead_hold_overdue", "1 if the last day that was noted for a hold is over.", []string{"namespace", "fleet", "policy", "cluster"}, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (f *Fleets) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{clusterState, works, refused, looked, behind, holdAge, holdOverdue} {
+	for _, d := range []*prometheus.Desc{clusterState, works, refused, looked, behind, unowned, holdAge, holdOverdue} {
 		to <- d
 	}
 	for _, c := range f.counted() {
@@ -42,6 +43,9 @@ func (f *Fleets) Collect(to chan<- prometheus.Metric) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.now()
+	for name, n := range f.unowned {
+		to <- prometheus.MustNewConstMetric(unowned, prometheus.GaugeValue, float64(n), name.Namespace, name.Fleet)
+	}
 	for name, known := range f.by {
 		known.collect(to, name, now)
 	}

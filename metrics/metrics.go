@@ -38,8 +38,9 @@ type Fleets struct {
 	restored *prometheus.CounterVec
 	webhooks *prometheus.CounterVec
 
-	mu sync.Mutex
-	by map[Name]*fleet
+	mu      sync.Mutex
+	by      map[Name]*fleet
+	unowned map[Name]int // shards that no replica holds, as the one that leads sees them
 }
 
 // fleet is what is known of one.
@@ -53,7 +54,7 @@ type fleet struct {
 // New returns a collector without fleets. now is the time of day.
 func New(now func() time.Time) *Fleets {
 	return &Fleets{
-		now: now, by: map[Name]*fleet{},
+		now: now, by: map[Name]*fleet{}, unowned: map[Name]int{},
 		applied: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "fairlead_commit_to_applied_seconds", Help: "From the fold of a commit until every cluster has what is not held.",
 			Buckets: prometheus.ExponentialBuckets(0.01, 2.5, 14),
@@ -125,7 +126,25 @@ func (f *Fleets) Forget(name Name) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.by, name)
+	delete(f.unowned, name)
 	f.applied.DeleteLabelValues(name.Namespace, name.Fleet)
+}
+
+// SetUnowned tells how many shards of a fleet no replica holds, and returns how many were
+// told before.
+func (f *Fleets) SetUnowned(name Name, shards int) (was int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	was = f.unowned[name]
+	f.unowned[name] = shards
+	return was
+}
+
+// ForgetUnowned is of a fleet whose shards another replica counts.
+func (f *Fleets) ForgetUnowned(name Name) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.unowned, name)
 }
 
 // Webhook counts a delivery to the receiver of webhooks.

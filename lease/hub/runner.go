@@ -86,6 +86,13 @@ func (r *Runner) Live() int {
 	return r.machine.Live()
 }
 
+// Views are what is known of each shard, in order; nil before the Leases were listed.
+func (r *Runner) Views() []lease.View {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.machine.Views(now())
+}
+
 // Gate is the gate of a shard; -1 is the leader's. Resize makes others.
 func (r *Runner) Gate(shard int) *lease.Gate {
 	r.mu.Lock()

@@ -126,6 +126,12 @@ func (r *Replica) Leads() bool {
 // Live is how many replicas live that have folded the branch, this one included.
 func (r *Replica) Live() int { return r.runner.Live() }
 
+// Views are what is known of each shard, in order; nil before the Leases were listed.
+func (r *Replica) Views() []lease.View { return r.runner.Views() }
+
+// Rules are the timings.
+func (r *Replica) Rules() lease.Rules { return r.rules }
+
 // Shards returns how many shards there are, and those that are this replica's own.
 func (r *Replica) Shards() (all int, owned []int) {
 	r.mu.Lock()

@@ -12,8 +12,8 @@ type FleetStatus struct {
 	// ObservedGeneration is the generation that was reconciled last, or that is stalled.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Conditions are Ready, always; Reconciling and Stalled, while they are True; and Held,
-	// while a suspension keeps something back.
+	// Conditions are Ready, always; Reconciling and Stalled, while they are True; Held, while a
+	// suspension keeps something back; and with --enable-sharding Dispatching.
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// LastHandledReconcileAt is the last value of the annotation
@@ -37,9 +37,57 @@ type FleetStatus struct {
 	// History has the last five revisions that were applied, the newest first.
 	// +optional
 	History fluxmeta.History `json:"history,omitempty"`
+	// Shards are the parts of the fleet that replicas share, each as its holder has seen it.
+	// Without --enable-sharding there are none.
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	Shards []ShardStatus `json:"shards,omitempty"`
+	// Members are the clusters of the shards: all of a fleet with up to 500, otherwise some of
+	// those that do not have everything.
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	Members []MemberStatus `json:"members,omitempty"`
 	// WebhookPath is the path of the receiver for spec.webhook.
 	// +optional
 	WebhookPath string `json:"webhookPath,omitempty"`
+}
+
+// ShardStatus is a part of the fleet's clusters. Its field manager is fairlead-shard-NAME,
+// whichever replica holds it.
+type ShardStatus struct {
+	// Name is the number of the shard: "07".
+	Name string `json:"name"`
+	// Holder is the replica that dispatches to the clusters; empty if none does. Then all of
+	// them are unknown.
+	// +optional
+	Holder string `json:"holder,omitempty"`
+	// Commit is the accepted one that the clusters are compared with.
+	// +optional
+	Commit string `json:"commit,omitempty"`
+	// Clusters counts those of the shard, and the rest of them by state.
+	Clusters   int `json:"clusters"`
+	Current    int `json:"current"`
+	InProgress int `json:"inProgress"`
+	Held       int `json:"held"`
+	Pending    int `json:"pending"`
+	Failed     int `json:"failed"`
+	Unknown    int `json:"unknown"`
+	// ObservedAt is when that was seen.
+	ObservedAt metav1.Time `json:"observedAt"`
+}
+
+// MemberStatus is a cluster of a shard.
+type MemberStatus struct {
+	Name string `json:"name"`
+	// Shard is the number of its shard: "07".
+	Shard string `json:"shard"`
+	// State is unknown, failed, in-progress, pending, held or current.
+	State string `json:"state"`
+	// Message is why it does not have everything.
+	// +optional
+	Message string `json:"message,omitempty"`
 }
 
 // ClusterCounts counts clusters. A cluster is in one state, the first that it is in of
