@@ -95,7 +95,7 @@ func (w *worker) remove(m member.Member, fleet Fleet, id object.ID, want Desire,
 		w.acknowledge(id, left(m, entry.UID))
 		return op, "", nil
 	}
-	uid, note, err := w.ask(m, fleet, ref, entry.UID)
+	uid, version, note, err := w.ask(m, fleet, ref, entry.UID)
 	if err == nil && w.d.closed() {
 		err = errEnded
 	}
@@ -109,7 +109,7 @@ func (w *worker) remove(m member.Member, fleet Fleet, id object.ID, want Desire,
 		op = OpOrphan
 		err = m.Release(w.d.ctx, ref, uid, fleet.Marker())
 	case uid != "":
-		err = m.Delete(w.d.ctx, ref, uid, fleet.Marker())
+		err = w.delete(m, ref, uid, version, fleet.Marker())
 	}
 	if err != nil {
 		return op, "", err
@@ -135,30 +135,51 @@ func left(m member.Member, uid types.UID) *Entry {
 	return &Entry{Left: uid}
 }
 
-// ask returns the UID of the object to delete, empty when there is none that
-// is ours, and a note when a mark on it keeps it.
-func (w *worker) ask(m member.Member, fleet Fleet, ref member.Ref, uid types.UID) (types.UID, string, error) {
+// delete deletes an object as it was seen, where several processes write to the member.
+func (w *worker) delete(m member.Member, ref member.Ref, uid types.UID, version string, of object.Marker) error {
+	if fenced, ok := member.As[member.Fenced](m); ok {
+		return fenced.DeleteVersion(w.d.ctx, ref, uid, version, of)
+	}
+	return m.Delete(w.d.ctx, ref, uid, of)
+}
+
+// ask returns the UID and the version of the object to delete, empty when there is none
+// that is ours, and a note when a mark on it keeps it.
+func (w *worker) ask(m member.Member, fleet Fleet, ref member.Ref, uid types.UID) (is types.UID, version, note string, err error) {
 	found, err := m.Get(w.d.ctx, ref)
 	if errors.Is(err, member.NotServed) {
 		// Delete and Release know whether that is certain.
-		return uid, "", nil
+		return uid, "", "", nil
 	}
 	if err == nil && found == nil {
 		err = w.identity.confirm(m)
 	}
 	if err != nil || found == nil {
-		return "", "", err
+		return "", "", "", err
 	}
 	switch whose := found.Whose(fleet.Marker(), uid != ""); {
 	case uid != "" && found.UID != uid, whose == object.AnotherFleets:
-		return "", "", errLeft
+		return "", "", "", errLeft
 	case uid == "" && (whose != object.Ours || object.IsNeeded(ref.ID(), found.Annotations[object.AnnotationDigest])):
-		return "", "", errLeft
+		return "", "", "", errLeft
+	}
+	if err := w.d.behind(found); err != nil {
+		return "", "", "", err
 	}
 	if key := object.Protection(found.Annotations, found.Labels); key != "" {
-		return found.UID, "kept in the cluster because of " + key, nil
+		return found.UID, "", "kept in the cluster because of " + key, nil
 	}
-	return found.UID, "", nil
+	return found.UID, found.ResourceVersion, "", nil
+}
+
+// behind is the error for an object as of a commit that is not known here: another process
+// has sent it.
+func (d *Dispatcher) behind(found *member.Found) error {
+	commit := found.Annotations[object.AnnotationRevision]
+	if d.opt.Knows == nil || commit == "" || d.opt.Knows(commit) {
+		return nil
+	}
+	return &member.Error{Reason: member.Conflict, Err: fmt.Errorf("it is as of commit %.7s, which is not fetched here: another replica has sent it", commit)}
 }
 
 // hindsight is how an object differed from what was acknowledged, as its restoration

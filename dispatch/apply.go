@@ -130,6 +130,8 @@ func (a *application) onto(found *member.Found, known types.UID) error {
 	case ours && found.Digest() == a.want.Digest:
 		// It was sent before, and the acknowledgement was lost.
 		return a.acknowledge(member.Applied{UID: found.UID})
+	case ours && a.w.d.behind(found) != nil:
+		return a.w.d.behind(found)
 	case ours:
 		return a.send(member.ApplyOptions{Force: true, UID: found.UID})
 	case a.want.Overwrite:

@@ -165,6 +165,9 @@ func (c *firstContact) readMarks() (map[object.ID]Entry, *listCache, error) {
 			if f == nil || !f.Ours(of) || f.Deleting || givenUp[id] && object.IsNeeded(id, f.Annotations[object.AnnotationDigest]) {
 				continue
 			}
+			if err := c.w.d.behind(f); err != nil {
+				return nil, nil, &member.Error{Reason: member.Withheld, Err: fmt.Errorf("%s: %w", id, errors.Unwrap(err))}
+			}
 			ours[id] = Entry{APIVersion: p.GroupVersion().String(), UID: f.UID, Digest: f.Digest()}
 		}
 		list := seen.at(p)

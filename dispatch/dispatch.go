@@ -131,6 +131,10 @@ type Options struct {
 	// Elsewhere reports whether a cluster without a member here has acknowledged a content:
 	// another process reconciles it. nil: there is none.
 	Elsewhere func(ctx context.Context, a Acknowledgement) bool
+	// Knows reports whether a commit is known that an object on a member says it is as of. An
+	// object of one that is not is left as it is: another process was faster. nil: every one
+	// is.
+	Knows func(commit string) bool
 	// Log is told of every act and failure, from many goroutines at once.
 	Log func(Event)
 }

@@ -213,6 +213,10 @@ func (d *driftWatch) observe(e member.WatchEvent, all *relist) {
 		d.late[e.ID] = e
 		return
 	}
+	if w.d.behind(&e.Found) != nil {
+		d.late[e.ID] = e // it is judged by the commit that it is as of
+		return
+	}
 	if !all.done && d.setBack(e, all) {
 		return
 	}

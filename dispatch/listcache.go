@@ -92,7 +92,7 @@ func (w *worker) find(m member.Member, ref member.Ref) (*member.Found, error) {
 		// A list for one is a get.
 		var found *member.Found
 		if found, list.err = m.Get(w.d.ctx, ref); found != nil {
-			list.found = map[object.ID]*member.Found{ref.ID(): trimmed(*found, fleet.Marker())}
+			list.found = map[object.ID]*member.Found{ref.ID(): trimmed(*found, fleet.Marker(), w.d.opt.Knows != nil)}
 		}
 	})
 	if list.err != nil {
@@ -111,14 +111,14 @@ func (w *worker) list(m member.Member, fleet Fleet, p place, wanted func(object.
 			return nil, err
 		}
 		if wanted(found.ID) {
-			out[found.ID] = trimmed(found, of)
+			out[found.ID] = trimmed(found, of, w.d.opt.Knows != nil)
 		}
 	}
 	return out, nil
 }
 
 // trimmed is what a cache needs to remember: whose it is, and what it has.
-func trimmed(f member.Found, of object.Marker) *member.Found {
+func trimmed(f member.Found, of object.Marker, revision bool) *member.Found {
 	out := &member.Found{ID: f.ID, UID: f.UID, Deleting: f.Deleting}
 	if !object.IsManaged(f.Labels) {
 		return out
@@ -127,7 +127,7 @@ func trimmed(f member.Found, of object.Marker) *member.Found {
 	name := f.Labels[object.LabelFleet]
 	out.Labels = map[string]string{object.LabelManaged: "true", object.LabelFleet: name}
 	out.Annotations = map[string]string{object.AnnotationDigest: f.Annotations[object.AnnotationDigest]}
-	if name != of.Name {
+	if name != of.Name || revision {
 		out.Annotations[object.AnnotationRevision] = f.Annotations[object.AnnotationRevision]
 	}
 	return out

@@ -115,7 +115,7 @@ func (c *namespaceCreator) list(m member.Member, fleet Fleet, wanted func(object
 		}
 		have[found.ID.Name] = true
 		if wanted(found.ID) {
-			out[found.ID] = trimmed(found, of)
+			out[found.ID] = trimmed(found, of, c.w.d.opt.Knows != nil)
 		}
 	}
 

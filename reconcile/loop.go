@@ -203,7 +203,7 @@ func Open(ctx context.Context, opt Options) (*Loop, error) {
 	}
 
 	l.moment = opt.Clock.moments(&l.state)
-	l.dispatcher = dispatch.New(l.checkpoint.Inventory(), dispatch.Options{Log: l.dispatched, Watch: opt.Watch && !opt.DryRun, Look: opt.Look && !opt.DryRun, Relist: opt.Relist, Backoff: opt.Backoff, Elsewhere: l.askElsewhere()})
+	l.dispatcher = dispatch.New(l.checkpoint.Inventory(), dispatch.Options{Log: l.dispatched, Watch: opt.Watch && !opt.DryRun, Look: opt.Look && !opt.DryRun, Relist: opt.Relist, Backoff: opt.Backoff, Elsewhere: l.askElsewhere(), Knows: l.knowsCommits()})
 	l.openRecord()
 	return l, nil
 }
@@ -295,6 +295,8 @@ func (l *Loop) pause(ctx context.Context, failed error) bool {
 			return true
 		case <-l.opt.Wake:
 			return true
+		case <-l.look:
+			return true
 		case <-l.moved:
 			if later == nil {
 				later = time.After(quiet)
@@ -364,9 +366,9 @@ func (l *Loop) round(ctx context.Context, wait bool) error {
 		reading, cancel = context.WithTimeout(ctx, l.opt.RoundTimeout)
 	}
 	defer cancel()
-	folded := func(*Line) {}
+	folded, fetched := func(*Line) {}, func() {}
 	if l.opt.Shares != nil {
-		folded = l.opt.Shares.Fetching()
+		folded, fetched = l.opt.Shares.Fetching(), l.beginFetch()
 		if err := l.dispatch(); err != nil { // what was taken over does not wait for the repository
 			return err
 		}
@@ -382,6 +384,8 @@ func (l *Loop) round(ctx context.Context, wait bool) error {
 	if err != nil {
 		return &FetchError{err}
 	}
+	fetched()
+	l.notePending(head)
 
 	if l.gone != nil && l.repo.Has(l.gone.Commit) {
 		// It was missing in a damaged mirror, which is mended.
@@ -390,6 +394,7 @@ func (l *Loop) round(ctx context.Context, wait bool) error {
 		}
 	}
 	unverified, err := l.follow(reading, head)
+	l.notePending(head)
 	if err != nil {
 		return errors.Join(unverified, err)
 	}

@@ -35,10 +35,16 @@ var ErrFailoverShared = errors.New("the feature gate Failover needs what is obse
 type shared struct {
 	folded *Line
 
+	look chan struct{} // ends a pause: a member has something of a commit that is not known
+
 	sharing  sync.Mutex
 	released map[string]bool           // given up since the last round
 	others   map[string]*fleet.Cluster // clusters of other processes
 	asked    map[string]member.Member  // the way to read some of them
+	fetches  int                       // that have begun
+	unknown  map[string]int            // commits that members have and the repository has not, and how many fetches had begun
+	looked   int                       // the last fetch that has succeeded
+	pending  map[string]bool           // commits that are fetched and not folded yet
 }
 
 // owns reports whether this process reconciles a cluster.
@@ -195,4 +201,70 @@ func (l *Loop) askElsewhere() func(context.Context, dispatch.Acknowledgement) bo
 		return nil
 	}
 	return l.elsewhere
+}
+
+// knowsCommits is how the dispatcher asks whether a commit is known; nil if every one is.
+func (l *Loop) knowsCommits() func(string) bool {
+	if l.opt.Shares == nil {
+		return nil
+	}
+	l.look = make(chan struct{}, 1)
+	return l.knows
+}
+
+// knows reports whether a commit is folded, or is not in the repository any more: a fetch
+// that began after it was asked for has not brought it. Otherwise there is a fetch soon.
+func (l *Loop) knows(commit string) bool {
+	has := l.repo.Has(commit)
+	l.sharing.Lock()
+	defer l.sharing.Unlock()
+	if has {
+		return !l.pending[commit]
+	}
+	began, asked := l.unknown[commit]
+	if asked && l.looked > began {
+		return true
+	}
+	if !asked {
+		if l.unknown == nil {
+			l.unknown = map[string]int{}
+		}
+		l.unknown[commit] = l.fetches
+	}
+	select {
+	case l.look <- struct{}{}:
+	default:
+	}
+	return false
+}
+
+// beginFetch counts a fetch. What it returns is called when it has succeeded.
+func (l *Loop) beginFetch() (ended func()) {
+	l.sharing.Lock()
+	defer l.sharing.Unlock()
+	l.fetches++
+	this := l.fetches
+	return func() {
+		l.sharing.Lock()
+		defer l.sharing.Unlock()
+		l.looked = this
+	}
+}
+
+// notePending keeps which commits are fetched and not folded yet.
+func (l *Loop) notePending(head string) {
+	if l.opt.Shares == nil {
+		return
+	}
+
+	pending := map[string]bool{}
+	if l.state.Commit != "" && l.state.Commit != head {
+		commits, err := l.history.Commits(l.state.Commit, head)
+		for _, c := range commits {
+			pending[c.Hash] = err == nil // of a branch that was rewritten nothing is to come
+		}
+	}
+	l.sharing.Lock()
+	defer l.sharing.Unlock()
+	l.pending = pending
 }

@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead/fairlead/object"
 )
 
 // A capability is what a Member can do besides. Ask for one with As, which finds
@@ -104,7 +106,16 @@ type Publisher interface {
 // processes reconcile the fleet, and each writes to its share of the clusters. For is the
 // Member whose writes are part of a commit. The wrappers around a Fenced are lost by it, so
 // there are none.
-type Fenced interface{ For(commit string) Member }
+type Fenced interface {
+	For(commit string) Member
+	VersionDeleter
+}
+
+// VersionDeleter is a Member that deletes an object only as it was seen: an object of
+// another version is the error Conflict.
+type VersionDeleter interface {
+	DeleteVersion(ctx context.Context, ref Ref, uid types.UID, version string, of object.Marker) error
+}
 
 // Closer is a Member that keeps connections. Close gives them back; the Member is not used
 // any more.

@@ -474,7 +474,12 @@ func (p *apiMember) page(ctx context.Context, ref member.Ref, path string, query
 	return &list, nil
 }
 
-func (p *apiMember) Delete(ctx context.Context, ref member.Ref, uid types.UID, _ object.Marker) error {
+func (p *apiMember) Delete(ctx context.Context, ref member.Ref, uid types.UID, of object.Marker) error {
+	return p.DeleteVersion(ctx, ref, uid, "", of)
+}
+
+// DeleteVersion deletes an object of a version; "" is any.
+func (p *apiMember) DeleteVersion(ctx context.Context, ref member.Ref, uid types.UID, version string, _ object.Marker) error {
 	path, err := p.at(ctx, ref)
 	if errors.Is(err, member.NotServed) {
 		return nil // and neither is the object
@@ -489,6 +494,9 @@ func (p *apiMember) Delete(ctx context.Context, ref member.Ref, uid types.UID, _
 	}
 	if uid != "" {
 		options.Preconditions = &metav1.Preconditions{UID: &uid}
+	}
+	if uid != "" && version != "" {
+		options.Preconditions.ResourceVersion = &version
 	}
 	body, err := json.Marshal(options)
 	if err != nil {

@@ -99,6 +99,18 @@ func (g *gated) Delete(ctx context.Context, ref member.Ref, uid types.UID, of ob
 	return withheld(g.Member.Delete(ctx, ref, uid, of))
 }
 
+// DeleteVersion is Delete of an object as it was seen, where the member can.
+func (g *gated) DeleteVersion(ctx context.Context, ref member.Ref, uid types.UID, version string, of object.Marker) error {
+	ctx, err := g.permit(ctx, g.commit)
+	if err != nil {
+		return err
+	}
+	if inner, ok := member.As[member.VersionDeleter](g.Member); ok {
+		return withheld(inner.DeleteVersion(ctx, ref, uid, version, of))
+	}
+	return withheld(g.Member.Delete(ctx, ref, uid, of))
+}
+
 // Override has a batch flushed when its commit may be.
 func (g *gated) Override(target any) (offered, handled bool) {
 	to, ok := target.(*member.BatchMember)

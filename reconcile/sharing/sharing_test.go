@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -127,15 +128,17 @@ type process struct {
 	replica *sharing.Replica
 	loop    *reconcile.Loop
 
-	away atomic.Bool // the repository, for this replica
-	dead atomic.Bool // nothing of it arrives anywhere
+	away  atomic.Bool  // the repository, for this replica
+	asked atomic.Int64 // how often the repository was
+	dead  atomic.Bool  // nothing of it arrives anywhere
 
 	kill func()
 	stop func()
 
-	mu     sync.Mutex
-	said   []string
-	writes []string
+	mu      sync.Mutex
+	said    []string
+	writes  []string
+	deleted []string // the bodies
 }
 
 func (w *world) start(pod string, change ...func(*sharing.Options)) *process {
@@ -227,6 +230,11 @@ func (p *process) config(to *rest.Config) *rest.Config {
 			if r.Method != http.MethodGet && !strings.Contains(r.URL.Path, "/leases") {
 				p.mu.Lock()
 				p.writes = append(p.writes, r.Method+" "+r.URL.Path)
+				if r.Method == http.MethodDelete && r.GetBody != nil {
+					body, _ := r.GetBody()
+					raw, _ := io.ReadAll(body)
+					p.deleted = append(p.deleted, string(raw))
+				}
 				p.mu.Unlock()
 			}
 			return next.RoundTrip(r)
@@ -255,6 +263,7 @@ func (p *process) git() string {
 		Env:  []string{"GIT_PROJECT_ROOT=" + p.w.repo.Dir, "GIT_HTTP_EXPORT_ALL=1"},
 	}
 	s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		p.asked.Add(1)
 		if p.away.Load() {
 			http.Error(rw, "maintenance", http.StatusServiceUnavailable)
 			return
@@ -363,6 +372,12 @@ func TestLaggardTakesNothing(t *testing.T) {
 			w.waitValue("eu-1", "107")
 		})
 	}
+}
+
+func (p *process) deletes() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.deleted)
 }
 
 func (p *process) lines() []string {
