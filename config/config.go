@@ -9,7 +9,8 @@
 //	kubectl apply -k config/member-rbac/cluster-admin   # on a member: an account for the controller
 //	kubectl apply -k config/member-rbac/least           # the same, which may do less
 //
-// Package install applies those of config/default from the program.
+// Package install applies those of config/default from the program, and deletes those of
+// config/page with them.
 package config
 
 import (
@@ -24,3 +25,9 @@ var controller embed.FS
 // manager, with a kustomization each. What config/default makes of them is to be done:
 // their namespace is called system, and they have no labels.
 func Controller() fs.FS { return controller }
+
+//go:embed page
+var page embed.FS
+
+// Page returns what config/page adds for the pages of the Fleets, in the directory page.
+func Page() fs.FS { return page }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/fairlead/fairlead/dispatch/push"
 	"github.com/fairlead/fairlead/lease"
+	"github.com/fairlead/fairlead/web"
 )
 
 // Name is the controller's: of its events, its field manager and its Lease.
@@ -33,6 +34,8 @@ type Options struct {
 	// PageAuth who may see them: PageAuthKubernetes, PageAuthNone, or "" for whoever asks
 	// for a host name of this machine.
 	PageAddr, PageAuth string
+	// PageProxies are in front of the pages: a request through one counts for who sent it.
+	PageProxies web.Proxies
 	// EventsAddr is where events are posted in Flux's form; "" is nowhere.
 	EventsAddr string
 	// Concurrent is how many Fleets are reconciled, and how many histories folded, at a

@@ -45,6 +45,7 @@ type pages struct {
 	list   http.Handler
 	local  bool // nobody but this machine
 	limits *stream.Limits
+	viewer func(*http.Request) string
 
 	open sync.Mutex // one opens or ends a page at a time
 	by   map[types.NamespacedName]*page
@@ -64,7 +65,7 @@ const pageKept = 10 * time.Minute
 
 // newPages returns the pages of all Fleets.
 func newPages(all *followers, c client.Reader, hub *rest.Config, opt Options) (*pages, error) {
-	p := &pages{followers: all, client: c, files: web.AssetHandler(), limits: stream.NewLimits(0, 0), by: map[types.NamespacedName]*page{}}
+	p := &pages{followers: all, client: c, files: web.AssetHandler(), limits: stream.NewLimits(0, 0), viewer: opt.PageProxies.Viewer, by: map[types.NamespacedName]*page{}}
 	p.guard = func(_, _ string, next http.Handler) http.Handler { return next }
 	p.list = web.Index(p.listed)
 	if opt.PageAuth != PageAuthKubernetes {
@@ -172,7 +173,7 @@ func (p *pages) begin(ctx context.Context, name types.NamespacedName) (*page, st
 		p.end(name)
 		running, stop := context.WithCancel(ctx)
 		one = &page{loop: loop, stop: stop, server: web.New(web.Options{
-			Prefix: pagePath(name), Streams: p.limits, Fleet: f.shown(loop, s), Log: func(text string) { p.log.Info(text, "namespace", name.Namespace, "name", name.Name) },
+			Prefix: pagePath(name), Streams: p.limits, Address: p.viewer, Fleet: f.shown(loop, s), Log: func(text string) { p.log.Info(text, "namespace", name.Namespace, "name", name.Name) },
 		})}
 		p.by[name] = one
 		go func() { _ = one.server.Run(running) }() // it ends when it is told to
@@ -214,7 +215,8 @@ func (f *follower) shown(loop *reconcile.Loop, s settings) web.Fleet {
 	f.page.Store(&changed)
 	return web.Fleet{
 		Ref: loop.Ref(), Changed: changed,
-		Head: func() string { return f.last().result.Head },
+		Head:  func() string { return f.last().result.Head },
+		Known: func() *history.Known { return f.last().result.Known },
 		Open: func(context.Context) (*history.States, error) {
 			states := &history.States{Repo: loop.Repo(), History: history.New(loop.Repo(), s.path)}
 			states.Cache = history.NewCache(filepath.Join(f.stateDir(s), "states"), s.path, "", nil)

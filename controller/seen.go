@@ -44,7 +44,7 @@ func (s *seen) members() *web.Members {
 		return s.last
 	}
 
-	next := membersOf(&last.result, s.loop.Acknowledged)
+	next := membersOf(&last.result, s.loop.Acknowledged, s.follower.replica.Load() != nil)
 	s.of, s.at = last.count, now
 	next.At = now
 	if s.last == nil || s.last.Head != next.Head || s.last.Version() != next.Version() {
@@ -53,8 +53,12 @@ func (s *seen) members() *web.Members {
 	return s.last
 }
 
-// membersOf compares what members have acknowledged with what the fleet wants.
-func membersOf(r *reconcile.Result, acknowledged func(cluster string) map[object.ID]object.Digest) *web.Members {
+// errElsewhere is why nothing is known of a cluster of another replica.
+var errElsewhere = errors.New("another replica reconciles it: its page shows what it has")
+
+// membersOf compares what members have acknowledged with what the fleet wants. Where
+// replicas share the clusters, nothing is known of those of the others.
+func membersOf(r *reconcile.Result, acknowledged func(cluster string) map[object.ID]object.Digest, shared bool) *web.Members {
 	m := &web.Members{Head: r.Head, Silent: map[string]string{}}
 	answers := map[string]status.Answer{}
 	for _, is := range r.Members {
@@ -64,6 +68,15 @@ func membersOf(r *reconcile.Result, acknowledged func(cluster string) map[object
 			m.Silent[is.Cluster] = is.Err.Error()
 		case is.Contacted:
 			answers[is.Cluster] = status.Answer{Observations: observed(&r.State, is, acknowledged(is.Cluster))}
+		}
+	}
+
+	if shared && r.State.Snapshot != nil {
+		for name := range r.State.Snapshot.Clusters.All() {
+			if _, ours := answers[name]; !ours {
+				answers[name] = status.Answer{Err: errElsewhere}
+				m.Silent[name] = errElsewhere.Error()
+			}
 		}
 	}
 

@@ -22,6 +22,15 @@ func (s *Snapshot) WavesOf(p *Policy) [][]string {
 	return s.Settings.Waves()
 }
 
+// WaveName returns what fairlead.yaml calls a wave of WavesOf, by its number; "" of an
+// order that the policy has for itself.
+func (s *Snapshot) WaveName(p *Policy, n int) string {
+	if p == nil || len(p.Waves) > 0 || s.Settings == nil || n < 1 || n > len(s.Settings.Spec.Waves) {
+		return ""
+	}
+	return s.Settings.Spec.Waves[n-1].Name
+}
+
 // Waves returns the fleet's own waves, clusters by wave.
 func (s *Settings) Waves() (waves [][]string) {
 	if s == nil {

@@ -63,10 +63,23 @@ var order = []string{
 // Manifests returns what is installed, in the order in which it is applied. It equals
 // what kustomize makes of config/default.
 func Manifests(o Options) ([]*unstructured.Unstructured, error) {
+	return o.manifests(config.Controller())
+}
+
+// Installed returns what there may be of an installation: Manifests, and what somebody has
+// applied of config/page.
+func Installed(o Options) ([]*unstructured.Unstructured, error) {
+	return o.manifests(config.Controller(), config.Page())
+}
+
+func (o Options) manifests(from ...fs.FS) (objects []*unstructured.Unstructured, err error) {
 	o = o.withDefaults()
-	objects, err := embedded()
-	if err != nil {
-		return nil, err
+	for _, files := range from {
+		some, err := read(files)
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, some...)
 	}
 
 	for _, object := range objects {
@@ -81,9 +94,8 @@ func Manifests(o Options) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// embedded reads the manifests that the program has.
-func embedded() (objects []*unstructured.Unstructured, err error) {
-	files := config.Controller()
+// read reads manifests that the program has.
+func read(files fs.FS) (objects []*unstructured.Unstructured, err error) {
 	err = fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || path.Base(name) == "kustomization.yaml" {
 			return err

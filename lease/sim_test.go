@@ -554,6 +554,9 @@ func (w *world) start(s *slot, i int) {
 	})
 	w.log("%s: starts as %s, engine %s", s.pod, s.machine.Identity(), engines[s.engine])
 	s.machine.Resync(w.local(s))
+	if faulty := max(s.cut, s.lossy); faulty > w.now {
+		w.at(faulty+w.upTo(time.Second), event{kind: evResync, slot: i, life: s.life}) // its watch breaks, too
+	}
 	w.at(w.now, event{kind: evFetch, slot: i, life: s.life})
 	w.at(w.now+w.upTo(4*time.Second), event{kind: evWrite, slot: i, life: s.life})
 	w.well(s, w.now+10*time.Second)

@@ -43,7 +43,7 @@ func (w *why) removed(before, after *Binding, cluster string) Because {
 		return w.owner(w.base, before)
 	case after == nil || w.head.snapshot().Templates.At(before.Key()) == nil:
 		return Because{"template-removed", origin(before, w.base)}
-	case before.Active.Policy == after.Active.Policy && before.Active.Template.Digest != after.Active.Template.Digest:
+	case before.Active.samePolicy(after.Active) && before.Active.Template.Digest != after.Active.Template.Digest:
 		return Because{"template", origin(after, w.head)}
 	}
 
@@ -99,7 +99,7 @@ func (w *why) changed(before, after *Binding, was, is *Work) []Because {
 	switch {
 	case after.attached():
 		because = append(because, w.owner(w.head, after))
-	case before == nil || before.Active.Policy != after.Active.Policy:
+	case before == nil || !before.Active.samePolicy(after.Active):
 		because = append(because, Because{"policy", w.policy(after).Origin})
 	case w.joined(is.Cluster):
 		because = append(because, Because{"cluster", w.head.snapshot().Clusters.At(is.Cluster).Origin})

@@ -161,7 +161,7 @@ func (d *differ) whole(before, after *Binding) {
 	case after.Pending != nil && (!waited || *before.Pending != *after.Pending):
 		step := tracer{d.head, after}.pendingStep()
 		tell(ChangeDeferred, Because{"pending", step.Origin}, "%s", step.Text)
-	case after.Pending == nil && waited && before.Active != after.Active:
+	case after.Pending == nil && waited && !before.Active.same(after.Active):
 		tell(ChangeActivated, Because{"policy", d.why.policy(after).Origin}, "what waited since %s is in effect", short(before.Pending.Since))
 	case after.Pending == nil && waited:
 		tell(ChangeReverted, Because{"policy", d.why.policy(after).Origin}, "what waited since %s was taken back", short(before.Pending.Since))

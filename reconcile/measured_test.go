@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
@@ -17,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -41,6 +43,10 @@ type measuredOptions struct {
 	Watch                   bool
 	// Mute has watches begin and say nothing: what the members hold is made up.
 	Mute bool
+	// Interval is the loop's; 0 is the usual one.
+	Interval time.Duration
+	// Faults is how many of the requests fail, until the order "calm".
+	Faults float64
 }
 
 // account is what one order took.
@@ -51,6 +57,7 @@ type account struct {
 	Heap          uint64
 	Renders       int
 	Bindings      int
+	Goroutines    int
 	Err           string
 	TotalRequests int // without watches
 }
@@ -102,7 +109,8 @@ func (m *measured) end() {
 	}
 }
 
-// order has the child do something: "open", "once", "round", or "run 10s".
+// order has the child do something: "open", "once", "round", "run 10s", "rest 10s", "collect"
+// its garbage, or "calm" the faults.
 func (m *measured) order(what string) account {
 	m.b.Helper()
 	fmt.Fprintln(m.in, what)
@@ -145,6 +153,7 @@ type measuredLoop struct {
 	opt      measuredOptions
 	loop     *reconcile.Loop
 	contexts *push.Contexts
+	calm     atomic.Bool
 
 	mu       sync.Mutex
 	requests map[string]int
@@ -162,7 +171,7 @@ func (c *measuredLoop) account(order string) account {
 	a.RSS, a.Peak = memory("VmRSS"), memory("VmHWM")
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
-	a.Heap = stats.HeapAlloc
+	a.Heap, a.Goroutines = stats.HeapAlloc, runtime.NumGoroutine()
 	if err != nil {
 		a.Err = err.Error()
 	}
@@ -177,7 +186,7 @@ func (c *measuredLoop) obey(order string) (err error) {
 			return err
 		}
 		c.loop, err = reconcile.Open(ctx, reconcile.Options{
-			Repo: c.opt.Repo, Ref: "main", Path: ".", StateDir: c.opt.State, Watch: c.opt.Watch, Timeout: 10 * time.Minute,
+			Repo: c.opt.Repo, Ref: "main", Path: ".", StateDir: c.opt.State, Watch: c.opt.Watch, Timeout: 10 * time.Minute, Interval: c.opt.Interval,
 			Report: func(reconcile.Event) {}, Members: c.member,
 		})
 		return err
@@ -198,6 +207,13 @@ func (c *measuredLoop) obey(order string) (err error) {
 		lasting, err := time.ParseDuration(arg)
 		time.Sleep(lasting)
 		return err
+	case "collect":
+		runtime.GC()
+		runtime.GC() // what the first has finalized
+		return nil
+	case "calm":
+		c.calm.Store(true)
+		return nil
 	}
 	return fmt.Errorf("%q is no order", order)
 }
@@ -228,10 +244,30 @@ func (c *measuredLoop) member(cluster *fleet.Cluster) (member.Member, error) {
 				context.AfterFunc(r.Context(), func() { silence.Close() })
 				return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: silence, Request: r}, nil
 			}
+			if c.opt.Faults > 0 && !c.calm.Load() && rand.Float64() < c.opt.Faults {
+				return failed(r, next)
+			}
 			return next.RoundTrip(r)
 		})
 	})
 	return push.New(config, push.Options{})
+}
+
+// failed is a request that fails, one way or another.
+func failed(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	switch rand.IntN(4) {
+	case 0:
+		return nil, syscall.ECONNRESET
+	case 1:
+		resp, err := next.RoundTrip(r)
+		if err == nil {
+			resp.Body.Close()
+		}
+		return nil, io.ErrUnexpectedEOF // it was done, and nobody has heard
+	case 2:
+		return &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"1"}}, Body: http.NoBody, Request: r}, nil
+	}
+	return &http.Response{StatusCode: http.StatusServiceUnavailable, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
 }
 
 func (c *measuredLoop) taken() map[string]int {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/look/history"
 	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/propagate"
 )
@@ -25,6 +26,9 @@ type Result struct {
 	Refusal        *propagate.Refusal
 	// State is what was folded. Nobody changes it, so it may be read at any time.
 	State propagate.State
+	// Known is the state with what it was rendered to, for another fold of the process to
+	// share it; nil if that is not at hand.
+	Known *history.Known
 	// Fetched is when the repository was last read; zero if this process never has.
 	Fetched time.Time
 	// Frozen are the parts of the fleet that are broken in the accepted commit,
@@ -129,6 +133,7 @@ func (l *Loop) result() Result {
 		r.Fleet = l.state.Name()
 	}
 	r.Round, r.Works, r.Holds = l.rounds.Load(), l.countWorks(), l.followHolds()
+	r.Known = l.history.Known(l.state)
 	r.Folding, l.folds = l.folds, 0
 	if l.told.Snapshot != nil { // otherwise everything is a change
 		r.Changes = propagate.Changes(&l.told, &l.state)

@@ -124,6 +124,69 @@ func TestNextEqualsRender(t *testing.T) {
 	t.Logf("%d trees accepted, %d refused", accepted, refused)
 }
 
+// Two Renderers that render the same line of trees have one copy of what they render, if
+// one takes the units of the other, which is ahead. What it renders is what it would
+// render alone.
+func TestLike(t *testing.T) {
+	taken, rendered := 0, 0
+	rapid.Check(t, func(rt *rapid.T) {
+		var trees []fstest.MapFS
+		var builds []*render.Build // of the first one
+		first, now := render.New(), fstest.MapFS{}
+		prev, err := first.Render(now)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		for range rapid.IntRange(1, 8).Draw(rt, "commits") {
+			tree := maps.Clone(now)
+			for range rapid.IntRange(1, 4).Draw(rt, "edits") {
+				edit(rt, tree)
+			}
+			next, err := first.Next(prev, tree, differ(now, tree))
+			if err != nil {
+				continue
+			}
+			trees, builds = append(trees, tree), append(builds, next)
+			prev, now = next, tree
+		}
+
+		if len(trees) == 0 {
+			return
+		}
+		at := rapid.IntRange(0, len(builds)-1).Draw(rt, "like")
+		second, alone := render.New(), render.New()
+		second.Like(builds[at])
+		var mine, its *render.Build
+		var before fstest.MapFS
+		for i, tree := range trees {
+			next, err := second.Next(mine, tree, differ(before, tree))
+			want, wrong := alone.Next(its, tree, differ(before, tree))
+			if err != nil || wrong != nil {
+				rt.Fatalf("with another's units: %v; alone: %v", err, wrong)
+			}
+			if got, want := snapshot(next.Snapshot), snapshot(want.Snapshot); got != want {
+				rt.Fatalf("with another's units\n%s\nalone\n%s", got, want)
+			}
+
+			for c := range ordered.Diff(builds[at].Snapshot.Templates, next.Snapshot.Templates) {
+				// Of a kind that the tree defines, what another unit says is written into a copy.
+				if c.Had && c.Has && c.After.Group != "example.com" && reflect.DeepEqual(c.Before, c.After) {
+					rt.Fatalf("%s is a copy", c.Key)
+				}
+			}
+			shared(rt, builds[at].Snapshot.Policies, next.Snapshot.Policies)
+			if i == at && next.Renders > 0 {
+				rt.Fatalf("%d units rendered of a tree whose units are known", next.Renders)
+			}
+			rendered += next.Renders
+			taken += want.Renders - next.Renders
+			mine, its, before = next, want, tree
+		}
+	})
+
+	t.Logf("%d units taken, %d rendered", taken, rendered)
+}
+
 func edit(rt *rapid.T, fsys fstest.MapFS) {
 	dir, file := rapid.SampledFrom(lawDirs).Draw(rt, "dir"), rapid.SampledFrom(lawFiles).Draw(rt, "file")
 	name := dir + "/" + file

@@ -23,6 +23,7 @@ import (
 type next struct {
 	kinds      fleet.Kinds
 	tried      *tried
+	alike      *Build // of the Renderer; nil without one
 	fsys       fs.FS
 	prev       *Build
 	like       *fleet.Snapshot  // what equals its documents is them; nil for prev's
@@ -42,7 +43,9 @@ type next struct {
 }
 
 func newNext(r *Renderer, prev *Build, fsys fs.FS) *next {
-	return &next{kinds: r.kinds, tried: &r.tried, fsys: fsys, prev: prev, replaced: map[string]*unit{}, invalid: map[string][]fleet.Problem{}}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return &next{kinds: r.kinds, tried: &r.tried, alike: r.like, fsys: fsys, prev: prev, replaced: map[string]*unit{}, invalid: map[string][]fleet.Problem{}}
 }
 
 func (n *next) done(name string) bool {

@@ -3,6 +3,7 @@
 package render
 
 import (
+	"cmp"
 	"io/fs"
 	"maps"
 	"slices"
@@ -18,6 +19,7 @@ type Renderer struct {
 
 	mu    sync.Mutex
 	last  *Build // its units are reused if their reads are unchanged
+	like  *Build // the same of another Renderer's build; nil without one
 	tried tried
 }
 
@@ -50,6 +52,14 @@ type readers struct{ units []string }
 // two differ, the namespaced one wins, whatever the order.
 type scopeCount struct{ namespaced, cluster int }
 
+// Like has the units of another Renderer's build taken where everything that they read is
+// the same, so that the two have one copy of them. It changes nothing of what is rendered.
+func (r *Renderer) Like(b *Build) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.like = b
+}
+
 // Render renders a whole tree from scratch. The error is Problems. Units of
 // this Renderer's last build are reused if everything they read is unchanged.
 func (r *Renderer) Render(fsys fs.FS) (*Build, error) { return r.Restore(fsys, nil) }
@@ -79,15 +89,11 @@ func (r *Renderer) whole(fsys fs.FS, earlier map[string]fs.FS) (t *Tried) {
 		if n.done(name) {
 			return true
 		}
-		if last == nil {
+
+		u := cmp.Or(last.current(fsys, name), n.alike.current(fsys, name))
+		if u == nil {
 			return false
 		}
-
-		u := last.units.At(name)
-		if u == nil || u.broken != nil || !u.current(fsys) {
-			return false
-		}
-
 		n.replaced[name] = u
 		return true
 	}
@@ -180,6 +186,19 @@ func (r *Renderer) keep(b *Build) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.last = b
+}
+
+// current is a unit of the build if it is good and everything that it read is the same in
+// a tree, or nil.
+func (b *Build) current(fsys fs.FS, name string) *unit {
+	if b == nil {
+		return nil
+	}
+	u := b.units.At(name)
+	if u == nil || u.broken != nil || !u.current(fsys) {
+		return nil
+	}
+	return u
 }
 
 // replace replaces units; nil removes one.

@@ -63,9 +63,14 @@ func (t *tried) unit(n *next, name string, root bool) *unit {
 	return u
 }
 
-// render renders a unit, unless the last tree had the same.
+// render renders a unit, unless the last tree, or the build of another Renderer, has the
+// same.
 func (n *next) render(name string, root bool) {
 	if u := n.tried.unit(n, name, root); u != nil {
+		n.replaced[name] = u
+		return
+	}
+	if u := n.alike.current(n.fsys, name); u != nil && u.root == root {
 		n.replaced[name] = u
 		return
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
@@ -57,7 +56,7 @@ func (r *remote) dialPush(ctx context.Context) (pushSession, error) {
 const dialTimeout = 30 * time.Second
 
 func dialHTTP(ctx context.Context, r *remote) (transport.Transport, *transport.Endpoint, transport.AuthMethod, error) {
-	client, err := r.auth.client()
+	client, err := r.links.client(&r.auth)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -79,35 +78,6 @@ func dialHTTP(ctx context.Context, r *remote) (transport.Transport, *transport.E
 	endpoint := *r.endpoint // a redirect within the host edits it
 	c := githttp.NewClientWithOptions(client, &githttp.ClientOptions{RedirectPolicy: githttp.FollowInitialRedirects})
 	return c, &endpoint, auth, nil
-}
-
-// client speaks HTTP as the credentials say, and sends none of them by itself.
-func (a *Auth) client() (*http.Client, error) {
-	config, err := a.tls()
-	if err != nil {
-		return nil, err
-	}
-	proxy, err := a.proxyOf()
-	if err != nil {
-		return nil, err
-	}
-
-	return &http.Client{
-		Transport: &http.Transport{
-			Proxy: proxy,
-			OnProxyConnectResponse: func(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
-				return proxyFault(answer.StatusCode)
-			},
-			DialContext:           dialServer,
-			TLSClientConfig:       config,
-			TLSHandshakeTimeout:   dialTimeout,
-			ResponseHeaderTimeout: maxSilence,
-			ForceAttemptHTTP2:     true,
-			// One connection per fetch: nothing stays open between polls.
-			IdleConnTimeout: 10 * time.Second,
-		},
-		CheckRedirect: sameHost,
-	}, nil
 }
 
 // sameHost refuses redirects to another host: credentials must not leak, and

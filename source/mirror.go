@@ -3,11 +3,9 @@
 package source
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +13,6 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
-	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 	"github.com/go-git/go-git/v5/plumbing/transport"
@@ -417,107 +414,6 @@ func (r *Repo) missing(want mirrored) []plumbing.Hash {
 	return hashes
 }
 
-// maxPack limits what a server can make us store in one fetch.
-const maxPack = 8 << 30
-
-// download fetches the wanted objects and everything they need.
-func (r *Repo) download(ctx context.Context, s session, advertised *packp.AdvRefs, wants []plumbing.Hash, have mirrored) (err error) {
-	req := packp.NewUploadPackRequestFromCapabilities(advertised.Capabilities)
-	if advertised.Capabilities.Supports(capability.NoProgress) {
-		if err := req.Capabilities.Set(capability.NoProgress); err != nil {
-			return err
-		}
-	}
-
-	req.Wants = wants
-	req.Haves = r.haves(have, advertised)
-	response, err := s.UploadPack(ctx, req)
-	if err != nil {
-		return err
-	}
-	defer response.Close()
-
-	pack := demuxed(req, response)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-
-	most := cmp.Or(r.most, maxPack)
-	err = packfile.WritePackfileToObjectStorage(r.stores[0], &packReader{ctx: ctx, from: pack, left: most, most: most})
-	if err != nil {
-		r.removeTempPacks()
-		return fmt.Errorf("pack: %w", err)
-	}
-
-	return r.reopen()
-}
-
-// removeTempPacks removes what an interrupted download left behind.
-func (r *Repo) removeTempPacks() {
-	left, _ := filepath.Glob(filepath.Join(r.common, "objects", "pack", "tmp_pack_*"))
-	for _, name := range left {
-		_ = os.Remove(name) // git would collect this garbage, too
-	}
-}
-
-// packReader reads a pack up to a size limit, and until its context ends.
-type packReader struct {
-	ctx  context.Context
-	from io.Reader
-	left int64
-	most int64
-}
-
-func (c *packReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	if c.left <= 0 {
-		return 0, fmt.Errorf("pack is %w, at most %d bytes are fetched", ErrTooLarge, c.most)
-	}
-
-	n, err := c.from.Read(p[:min(int64(len(p)), c.left)])
-	c.left -= int64(n)
-	return n, err
-}
-
-// maxHaves limits how many commits of each ref are offered to the server. A
-// branch that was rewritten further back is sent in full.
-const maxHaves = 64
-
-// haves lists what the server need not send.
-func (r *Repo) haves(have mirrored, advertised *packp.AdvRefs) []plumbing.Hash {
-	theirs := map[plumbing.Hash]bool{}
-	for _, h := range advertised.References {
-		theirs[h] = true
-	}
-
-	seen := map[plumbing.Hash]bool{}
-	var hashes []plumbing.Hash
-	for _, h := range have.refs {
-		for range maxHaves {
-			if seen[h] {
-				break
-			}
-
-			seen[h] = true
-			c, err := r.commit(h)
-			if err != nil {
-				break // a tag object, or not a commit at all
-			}
-
-			hashes = append(hashes, h)
-			if theirs[h] || len(c.parents) == 0 {
-				break
-			}
-
-			h = c.parents[0]
-		}
-	}
-
-	plumbing.HashesSort(hashes)
-	return hashes
-}
-
 // writeRefs replaces all refs in one rename. A mirror has packed refs only.
 func (r *Repo) writeRefs(m mirrored) error {
 	if m.head != "" {
@@ -540,7 +436,9 @@ func (r *Repo) writeRefs(m mirrored) error {
 	return replace(filepath.Join(r.common, "packed-refs"), b.String())
 }
 
-// replace writes a file atomically.
+// replace writes a file of a mirror, all of it or nothing. It does not wait for the
+// disk, which takes longer than the fetch: the packs are not waited for either, and a
+// mirror that lost something with its machine is found damaged and cloned again.
 func replace(path, content string) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+"-*")
 	if err != nil {
@@ -548,7 +446,7 @@ func replace(path, content string) error {
 	}
 
 	_, err = f.WriteString(content)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {

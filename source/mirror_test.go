@@ -201,6 +201,8 @@ func TestMirrorFollowsItsServer(t *testing.T) {
 	for _, damage := range []func(){
 		func() { os.RemoveAll(filepath.Join(dir, "objects")) },
 		func() { os.Remove(filepath.Join(dir, "HEAD")) },
+		func() { os.Truncate(filepath.Join(dir, "HEAD"), 0) }, // as after a power cut
+		func() { os.Truncate(filepath.Join(dir, "packed-refs"), 0) },
 		func() {
 			packs, _ := filepath.Glob(filepath.Join(dir, "objects/pack/*"))
 			for _, p := range packs {

@@ -19,6 +19,7 @@ type remote struct {
 	inURL    *url.Userinfo // what the address says of the user; nil: nothing
 	auth     Auth
 	tokens   *tokens // of the GitHub App in auth; they outlive a change of the credentials
+	links    *links  // https: kept between sessions
 }
 
 func (r *remote) String() string { return r.endpoint.String() }
@@ -127,7 +128,7 @@ func parseRemote(address string, auth Auth) (r *remote, isRemote bool, err error
 		}
 	}
 
-	r = &remote{endpoint: endpoint, inURL: u.User, tokens: &tokens{}}
+	r = &remote{endpoint: endpoint, inURL: u.User, tokens: &tokens{}, links: &links{}}
 	return r.with(auth), true, nil
 }
 

@@ -30,6 +30,9 @@ type Fleet struct {
 	// Open opens the history. It is called more than once: what it returns is used by one
 	// goroutine at a time, all of them on one repository.
 	Open func(context.Context) (*history.States, error)
+	// Known returns the state of a door that folds the branch for itself: what the page folds
+	// shares with it what is equal. nil where nobody else folds.
+	Known func() *history.Known
 	// Fetch updates the repository, every FetchEvery; nil if it is a local one.
 	Fetch      func(context.Context) error
 	FetchEvery time.Duration

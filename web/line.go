@@ -24,6 +24,7 @@ type line struct {
 	branch  string
 	commit  *history.LogCommit
 	state   *propagate.State
+	known   *history.Known // the same, for other folds
 	refusal *report.Refusal
 	log     *history.Log
 	stones  stones
@@ -78,6 +79,9 @@ func (f *follower) fold(head string) (*line, error) {
 		return nil, fmt.Errorf("%s has no commits", source.Short(head))
 	}
 
+	if f.fleet.Known != nil {
+		f.states.History.Like(f.fleet.Known())
+	}
 	next := &line{repo: f.states.Repo, head: head, log: history.NewLog()}
 	var before propagate.State
 	folded := f.continues(commits)
@@ -105,7 +109,7 @@ func (f *follower) fold(head string) (*line, error) {
 	if before.Snapshot == nil {
 		before.Snapshot = &fleet.Snapshot{}
 	}
-	next.state = &before
+	next.state, next.known = &before, f.states.History.Known(before)
 	next.commit, _, _ = next.log.Commit(head)
 	next.branch = f.fleet.Ref
 	if next.branch == "" {

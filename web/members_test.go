@@ -74,7 +74,7 @@ func TestMembers(t *testing.T) {
 
 	for path, want := range map[string][]string{
 		"/":                       {"X failed 1", "? unknown 1", "- behind 1", "> rolling 1", "as the clusters answered 1m ago", "cm a | shop | X | ?", "cm b | shop | -2 | > 1/4", "cm c | shop | = | ="},
-		"/clusters/us-1":          {"It does not answer: it does not answer: <timeout>"},
+		"/clusters/us-1":          {"What it has is not known: it does not answer: <timeout>"},
 		"/templates/cm/shop/a":    {"it is missing: apply failed: 403 Forbidden"},
 		"/?show=rolling":          {"cm b"},
 		"/clusters":               {"us-1", "? 1 unknown, 1 rolling it does not answer: <timeout>"},

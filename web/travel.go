@@ -45,6 +45,9 @@ func (t *travel) do(ctx context.Context, work func(*history.States) error) error
 			t.states = states
 		}
 		t.states.History.Stop = ctx.Err
+		if l := t.server.line.Load(); l != nil {
+			t.states.History.Like(l.known)
+		}
 		return work(t.states)
 	})
 }

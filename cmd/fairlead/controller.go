@@ -12,12 +12,14 @@ import (
 
 	"github.com/fairlead/fairlead/controller"
 	"github.com/fairlead/fairlead/dispatch/push"
+	"github.com/fairlead/fairlead/web"
 )
 
 type controllerFlags struct {
 	controller.Options
-	log        logger.Options
-	kubeconfig string
+	log         logger.Options
+	kubeconfig  string
+	pageProxies []string
 }
 
 func newController() *cobra.Command {
@@ -45,6 +47,7 @@ func (f *controllerFlags) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&f.WebhookAddr, "webhook-addr", ":9292", "the address of the receiver of webhooks")
 	flags.StringVar(&f.PageAddr, "page-addr", "", "the address of the pages of the Fleets (default: they are not served)")
 	flags.StringVar(&f.PageAuth, "page-auth", "", "who may see the pages: kubernetes (whoever may get fleets/page, by the bearer token), none (whoever reaches the address); required for an address that is not of this machine")
+	flags.StringSliceVar(&f.pageProxies, "page-proxies", nil, "addresses and networks of the proxies in front of the pages, whose X-Forwarded-For says who a request is from")
 	flags.IntVar(&f.Concurrent, "concurrent", 4, "how many Fleets are reconciled, and how many histories folded, at a time")
 	flags.StringVar(&f.DefaultServiceAccount, "default-service-account", "", "the service account that is impersonated on the clusters of a Fleet that names none")
 	flags.BoolVar(&f.Allow.Exec, "insecure-kubeconfig-exec", false, "allow kubeconfigs from Secrets to run programs")
@@ -66,6 +69,11 @@ func (f *controllerFlags) checkPage() error {
 	if f.PageAddr == "" || f.PageAddr == "0" {
 		return nil
 	}
+	proxies, err := web.ParseProxies(f.pageProxies)
+	if err != nil {
+		return usagef("--page-proxies: %w", err)
+	}
+	f.PageProxies = proxies
 	elsewhere, err := reachable(f.PageAddr)
 	switch {
 	case err != nil:

@@ -124,7 +124,7 @@ func newUninstall() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "uninstall",
 		Short: "Remove the controller and every Fleet from a cluster, and touch no member",
-		Long: `Deletes what 'fairlead install' applied: first the controller, then the definition of
+		Long: `Deletes what 'fairlead install' applied, and what config/page adds to it: first the controller, then the definition of
 the kind Fleet with every Fleet, then the namespace with what is in it. Nothing is
 deleted on any member: what runs there goes on running, and bears the marks of its fleet,
 so that the same fleet can take it up again.`,
@@ -153,7 +153,7 @@ func (f *uninstallFlags) uninstall(cmd *cobra.Command) error {
 		}
 	}
 
-	objects, err := install.Manifests(install.Options{Namespace: f.namespace})
+	objects, err := install.Installed(install.Options{Namespace: f.namespace})
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,7 @@ type serveFlags struct {
 	members  memberFlags
 	addr     string
 	auth     string
+	proxies  []string
 	name     string
 	forge    string
 	interval time.Duration
@@ -57,6 +58,7 @@ something in front of it decides who may.`,
 	flags.Lookup("kubeconfig").Usage = "kubeconfig with a context named after each cluster, to ask the clusters what they have (default: they are not asked)"
 	flags.StringVar(&f.addr, "addr", "127.0.0.1:8088", "address to serve at")
 	flags.StringVar(&f.auth, "page-auth", "", "who may see the page at an address that is not of this machine: none (whoever reaches it; something in front decides)")
+	flags.StringSliceVar(&f.proxies, "page-proxies", nil, "addresses and networks of the proxies in front of the page, whose X-Forwarded-For says who a request is from")
 	flags.StringVar(&f.name, "name", "", "what the page calls the fleet (default: its own name)")
 	flags.StringVar(&f.forge, "forge", "", "forge of the repository, for links: github, gitlab, gitea (default: what the host is called)")
 	flags.DurationVar(&f.interval, "interval", 30*time.Second, "how often a remote repository is fetched, and the clusters are asked")
@@ -99,6 +101,10 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 	if err := errors.Join(f.check(), f.checkGates()); err != nil {
 		return err
 	}
+	proxies, err := web.ParseProxies(f.proxies)
+	if err != nil {
+		return usagef("--page-proxies: %w", err)
+	}
 	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
 	repo, err := f.fleetFlags.open(ctx)
 	if err != nil {
@@ -113,7 +119,7 @@ func (f *serveFlags) serve(cmd *cobra.Command) error {
 		return err
 	}
 
-	page := web.New(web.Options{Fleet: fleet, Log: func(text string) { printable.Fprintf(stderr, "fairlead: %s\n", text) }})
+	page := web.New(web.Options{Fleet: fleet, Address: proxies.Viewer, Log: func(text string) { printable.Fprintf(stderr, "fairlead: %s\n", text) }})
 	fmt.Fprintf(cmd.OutOrStdout(), "http://%s\n", listener.Addr())
 	followed := make(chan error, 1)
 	go func() { followed <- page.Run(ctx) }()

@@ -35,6 +35,7 @@ type History struct {
 
 	accepted reading // of the last state's accepted commit
 	last     reading // the last one, on top of accepted
+	like     *Known  // see Like
 }
 
 // reading is the result of rendering one tree.
@@ -94,7 +95,7 @@ func (h *History) Fold(state propagate.State, commits []*source.Commit, each fun
 		if err != nil {
 			return state, err
 		}
-		state = propagate.Step(state, in)
+		state = h.intern(state, propagate.Step(state, in))
 		if each == nil {
 			continue
 		}

@@ -44,5 +44,9 @@ func Restore(saved *propagate.Saved, history *History) (propagate.State, error) 
 		}
 	}
 
-	return saved.Restore(snapshots)
+	state, err := saved.Restore(snapshots)
+	if err != nil {
+		return state, err
+	}
+	return history.intern(propagate.State{}, state), nil
 }

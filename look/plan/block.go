@@ -21,11 +21,26 @@ type block struct {
 	changes []part // by when they happen
 }
 
+// mostDeleted is how many objects are named on top because they are deleted.
+const mostDeleted = 10
+
+// deleted are objects that are deleted, and not replaced: the first few.
+func (r *Plan) deleted() (all []block) {
+	for _, b := range r.blocks() {
+		c := b.changes[0]
+		if c.Action == propagate.ActionDelete && c.Disposition != propagate.Deferred && len(all) < mostDeleted {
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
 // part is what happens in a block at one time.
 type part struct {
 	*Change
 	because []report.Because
-	waves   []int // of its clusters, sorted, each once
+	waves   []int          // of its clusters, sorted, each once
+	names   map[int]string // of those that have one
 	hold    *fleetv1alpha1.Hold
 }
 
@@ -33,6 +48,7 @@ type part struct {
 func (r *Plan) blocks() []block {
 	first := map[string]*Cell{}
 	waves := map[string][]int{}
+	names := map[string]map[int]string{}
 	for i := range r.Cells {
 		c := &r.Cells[i]
 		if c.Change == "" {
@@ -44,6 +60,12 @@ func (r *Plan) blocks() []block {
 		if c.Wave > 0 && !slices.Contains(waves[c.Change], c.Wave) {
 			waves[c.Change] = append(waves[c.Change], c.Wave)
 		}
+		if c.WaveName != "" && names[c.Change] == nil {
+			names[c.Change] = map[int]string{}
+		}
+		if c.WaveName != "" {
+			names[c.Change][c.Wave] = c.WaveName
+		}
 	}
 
 	var all []block
@@ -53,7 +75,7 @@ func (r *Plan) blocks() []block {
 		if c.ReplacedBy != "" {
 			continue // told where its successor is
 		}
-		p := part{Change: c, waves: waves[c.ID]}
+		p := part{Change: c, waves: waves[c.ID], names: names[c.ID]}
 		slices.Sort(p.waves)
 		if cell := first[c.ID]; cell != nil {
 			p.because, p.hold = cell.Because, cell.Hold
@@ -220,9 +242,18 @@ func (p *part) holds() string {
 	return strings.Join(parts, " ")
 }
 
-// wave reads "wave 1", "waves 2-4" or "waves 1, 3"; it is empty where there are none.
-func (p *part) wave() string {
+// wave reads "wave 1", "waves 2-4" or "waves 1, 3", or has the names of waves with names;
+// it is empty where there are none.
+func (p *part) wave(quoted func(string) string) string {
+	var names []string
+	for _, n := range p.waves {
+		if name := p.names[n]; name != "" {
+			names = append(names, quoted(name))
+		}
+	}
 	switch n := len(p.waves); {
+	case n > 0 && len(names) == n:
+		return strings.Join(names, ", ")
 	case n == 0:
 		return ""
 	case n == 1:

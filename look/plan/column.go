@@ -2,12 +2,29 @@
 
 package plan
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+
+	"github.com/fairlead/fairlead/printable"
+)
 
 // column is a count that a table of clusters has.
 type column struct {
 	name  string
 	count func(*Cluster) int
+}
+
+// text is the count, or the name of the wave; "" for none.
+func (c column) text(of *Cluster) string {
+	n := c.count(of)
+	switch {
+	case n == 0:
+		return ""
+	case c.name == "wave" && of.WaveName != "":
+		return printable.Line(of.WaveName)
+	}
+	return strconv.Itoa(n)
 }
 
 // alarming marks the column that a reader has to see.

@@ -12,6 +12,7 @@ import (
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/look/report"
 	"github.com/fairlead/fairlead/look/status"
+	"github.com/fairlead/fairlead/printable"
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/source"
 )
@@ -32,6 +33,7 @@ type Page struct {
 	Title    string
 	News     []string
 	Deleted  int
+	Gone     []PageGone // the first of them
 	Columns  []string
 	Rows     []PageRow // the clusters on which something happens
 	Quiet    int
@@ -42,17 +44,20 @@ type Page struct {
 	Rest     string
 }
 
+// PageGone is an object that is deleted.
+type PageGone struct {
+	Name     string
+	Clusters []string
+}
+
 // PageRow has a count for each of the columns.
 type PageRow struct {
 	Name   string
 	Counts []PageCount
 }
 
-// PageCount is a number, and what it counts as its class.
-type PageCount struct {
-	N     int
-	Class string
-}
+// PageCount is a number, "" for none, and what it counts as its class.
+type PageCount struct{ N, Class string }
 
 // PageAlert is the findings of one severity.
 type PageAlert struct {
@@ -101,6 +106,9 @@ func (r *Plan) Page() *Page {
 		}
 	}
 	v.Deleted = r.Summary.Cells.Gone()
+	for _, b := range r.deleted() {
+		v.Gone = append(v.Gone, PageGone{b.name(), b.clusters()})
+	}
 	clusters, used, quiet := r.busy()
 	v.Quiet = quiet
 	for _, column := range used {
@@ -109,7 +117,7 @@ func (r *Plan) Page() *Page {
 	for _, c := range clusters {
 		row := PageRow{Name: c.Name}
 		for _, column := range used {
-			row.Counts = append(row.Counts, PageCount{column.count(c), column.name})
+			row.Counts = append(row.Counts, PageCount{column.text(c), column.name})
 		}
 		v.Rows = append(v.Rows, row)
 	}
@@ -158,7 +166,7 @@ func (b *block) page() PageBlock {
 	p := PageBlock{Glyph: c.glyph(), Word: c.word(), Name: b.name(), Summary: c.summary(), Sources: c.sources()}
 	for i := range b.changes {
 		at := &b.changes[i]
-		p.Parts = append(p.Parts, PagePart{at.when(), at.wave(), at.holds(), slices.Clone(at.Clusters)})
+		p.Parts = append(p.Parts, PagePart{at.when(), at.wave(printable.Line), at.holds(), slices.Clone(at.Clusters)})
 	}
 	for line := range strings.Lines(c.Diff) {
 		class := map[byte]string{'+': "add", '-': "del", '@': "at"}[line[0]]

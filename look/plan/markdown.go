@@ -13,7 +13,6 @@ import (
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/look/report"
 	"github.com/fairlead/fairlead/look/status"
-	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/source"
 )
 
@@ -69,9 +68,12 @@ func (r *Plan) clusterTable(b *strings.Builder) {
 	for _, c := range clusters {
 		row := "| " + codeSpan(c.Name) + " |"
 		for _, column := range used {
-			text := blank(column.count(c))
-			if text != "" && column.alarming() {
+			text := column.text(c)
+			switch {
+			case text != "" && column.alarming():
 				text = "**" + text + "**"
+			case column.name == "wave" && c.WaveName != "":
+				text = codeSpan(text)
 			}
 			row += " " + text + " |"
 		}
@@ -95,16 +97,10 @@ func (r *Plan) clusterTable(b *strings.Builder) {
 // deletions writes a box with what is deleted, and not replaced. It returns the bytes
 // written.
 func (r *Plan) deletions(b *strings.Builder) int {
-	const most, room = 10, 8_000
+	const room = 8_000
 	var rows []string
-	for _, block := range r.blocks() {
-		c := block.changes[0]
-		if c.Action != propagate.ActionDelete || c.Disposition == propagate.Deferred {
-			continue
-		}
-		if len(rows) < most {
-			rows = append(rows, fmt.Sprintf("> - deletes %s on %s\n", codeSpan(block.name()), names(block.clusters())))
-		}
+	for _, block := range r.deleted() {
+		rows = append(rows, fmt.Sprintf("> - deletes %s on %s\n", codeSpan(block.name()), names(block.clusters())))
 	}
 	if len(rows) == 0 {
 		return 0
@@ -218,13 +214,6 @@ func names(clusters []string) string {
 		spans = append(spans, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(spans, " ")
-}
-
-func blank(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprint(n)
 }
 
 // codeSpan returns a text from the repository as code, for use in a table or outside

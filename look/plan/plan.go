@@ -92,8 +92,10 @@ func (n CellCounts) Newly() Waiting {
 // Cluster counts what happens on one cluster.
 type Cluster struct {
 	Name string `json:"name"`
-	// Wave is from 1 on; 0 where policies do not agree on one.
-	Wave int `json:"wave,omitempty"`
+	// Wave is from 1 on; 0 where policies do not agree on one. WaveName is what
+	// fairlead.yaml calls it, "" where it does not.
+	Wave     int    `json:"wave,omitempty"`
+	WaveName string `json:"waveName,omitempty"`
 	CellCounts
 	Replicas *report.Replicas `json:"replicas,omitempty"`
 }
@@ -111,6 +113,7 @@ type Cell struct {
 	Because   []report.Because `json:"because"`
 	DependsOn string           `json:"dependsOn,omitempty"`
 	Wave      int              `json:"wave,omitempty"` // of the cluster under the policy
+	WaveName  string           `json:"waveName,omitempty"`
 	// Already says that it waited before, and that the change adds nothing to that.
 	Already bool `json:"already,omitempty"`
 	// Hold is what was noted of the hold that keeps it back.
@@ -204,11 +207,11 @@ func (r *Plan) addCells(cells []propagate.Cell, of Ends) {
 	for i := range cells {
 		c := &cells[i]
 		r.Cells[i] = newCell(c, of.Causes)
-		r.Cells[i].Wave = waves(c.Policy, c.Cluster)
+		r.Cells[i].Wave, r.Cells[i].WaveName = waves(c.Policy, c.Cluster)
 		r.Cells[i].Hold = holdOf(of.After, c)
 		r.Summary.Cells.add(c)
 		if byName[c.Cluster] == nil {
-			byName[c.Cluster] = &Cluster{Name: c.Cluster, Wave: r.Cells[i].Wave}
+			byName[c.Cluster] = &Cluster{Name: c.Cluster, Wave: r.Cells[i].Wave, WaveName: r.Cells[i].WaveName}
 		}
 		byName[c.Cluster].add(c, r.Cells[i].Wave)
 	}
@@ -238,12 +241,12 @@ func holdOf(s *propagate.State, c *propagate.Cell) *fleetv1alpha1.Hold {
 	return nil
 }
 
-// wavesOf returns what tells the wave of a cluster under a policy.
-func wavesOf(s *propagate.State) func(fleet.PolicyRef, string) int {
+// wavesOf returns what tells the wave of a cluster under a policy, and its name.
+func wavesOf(s *propagate.State) func(fleet.PolicyRef, string) (int, string) {
 	known := map[fleet.PolicyRef]map[string]int{}
-	return func(ref fleet.PolicyRef, cluster string) int {
+	return func(ref fleet.PolicyRef, cluster string) (int, string) {
 		if s.Snapshot == nil {
-			return 0
+			return 0, ""
 		}
 		if known[ref] == nil {
 			known[ref] = map[string]int{}
@@ -254,7 +257,8 @@ func wavesOf(s *propagate.State) func(fleet.PolicyRef, string) int {
 				}
 			}
 		}
-		return known[ref][cluster]
+		n := known[ref][cluster]
+		return n, s.Snapshot.WaveName(s.Snapshot.Policies.At(ref.Key()), n)
 	}
 }
 
@@ -333,7 +337,7 @@ func (n *CellCounts) add(c *propagate.Cell) {
 func (c *Cluster) add(cell *propagate.Cell, wave int) {
 	c.CellCounts.add(cell)
 	if c.Wave != wave {
-		c.Wave = 0
+		c.Wave, c.WaveName = 0, ""
 	}
 	if cell.Replicas == nil {
 		return

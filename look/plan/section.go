@@ -168,7 +168,7 @@ func (r *Plan) changeTable(blocks []block, room int, paths bool) string {
 func (b *block) row(j int, what string) string {
 	p := &b.changes[j]
 	when := p.when()
-	if wave := p.wave(); wave != "" {
+	if wave := p.wave(codeSpan); wave != "" {
 		when += ", " + wave
 	}
 	why := p.sources()

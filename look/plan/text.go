@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -155,7 +156,7 @@ func (r *Plan) table(w io.Writer, screen output.Screen) error {
 	for _, c := range clusters {
 		row := []any{c.Name}
 		for _, column := range used {
-			row = append(row, dash(column.count(c)))
+			row = append(row, cmp.Or(column.text(c), "-"))
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -168,11 +169,4 @@ func (r *Plan) table(w io.Writer, screen output.Screen) error {
 		fmt.Fprintf(w, "%s more: nothing happens there, and what is held stays held\n", report.Count(quiet, "cluster"))
 	}
 	return nil
-}
-
-func dash(n int) string {
-	if n == 0 {
-		return "-"
-	}
-	return fmt.Sprint(n)
 }

@@ -63,7 +63,7 @@ func (b *block) parts(w io.Writer, screen output.Screen, all bool) error {
 		p := &b.changes[i]
 		row := []any{p.when(), clustersIn(p.Clusters, all || screen.Width > 0), p.holds()}
 		if waves {
-			row = slices.Insert(row, 1, any(p.wave()))
+			row = slices.Insert(row, 1, any(p.wave(printable.Line)))
 		}
 		t.Rows = append(t.Rows, row)
 	}
