@@ -5,10 +5,14 @@ package fairlead_test
 import (
 	"encoding/json"
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -167,6 +171,56 @@ func TestImportRule(t *testing.T) {
 	}
 }
 
+// A member that is written to is made in one place for each door: of a controller that is
+// package reconcile/sharing, which has the gate of the cluster's shard before it. So there is
+// no way around the gate.
+func TestOneWayToMembers(t *testing.T) {
+	makers := map[string]string{
+		module + "dispatch/push.New":            "reconcile/sharing lease/hub cmd dispatch/dispatchtest",
+		module + "dispatch/pull.Branch":         "reconcile/sharing lease/hub cmd dispatch/dispatchtest",
+		"k8s.io/client-go/rest.HTTPClientFor":   "dispatch/push",
+		"k8s.io/client-go/dynamic.NewForConfig": "dispatch/push dispatch/dispatchtest",
+	}
+	for _, p := range packages(t) {
+		at := strings.TrimPrefix(p.ImportPath, module)
+		for _, name := range p.GoFiles {
+			file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, used := range uses(file) {
+				if may, ok := makers[used]; ok && !allows(may, at) && !within(at, "testenv") {
+					t.Errorf("%s/%s uses %s: a member is made in %s", at, name, used, may)
+				}
+			}
+		}
+	}
+}
+
+// uses are what a file names of the packages that it imports: "path.Name".
+func uses(file *ast.File) (all []string) {
+	imported := map[string]string{}
+	for _, i := range file.Imports {
+		from := strings.Trim(i.Path.Value, `"`)
+		as := path.Base(from)
+		if i.Name != nil {
+			as = i.Name.Name
+		}
+		imported[as] = from
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		s, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		if x, ok := s.X.(*ast.Ident); ok && imported[x.Name] != "" {
+			all = append(all, imported[x.Name]+"."+s.Sel.Name)
+		}
+		return true
+	})
+	return all
+}
+
 // The fold alone must not be able to reach a member, nor dispatch the fold or a
 // script, whatever is between them.
 func TestWhatNeverMeets(t *testing.T) {
@@ -210,14 +264,14 @@ func allows(list, pkg string) bool {
 func within(pkg, root string) bool { return pkg == root || strings.HasPrefix(pkg, root+"/") }
 
 type goPackage struct {
-	ImportPath string
-	Imports    []string
+	ImportPath, Dir  string
+	Imports, GoFiles []string
 }
 
 func packages(t *testing.T) []goPackage {
 	t.Helper()
 	lookAtSources(t)
-	out, err := exec.Command("go", "list", "-e", "-json=ImportPath,Imports", module+"...").Output()
+	out, err := exec.Command("go", "list", "-e", "-json=ImportPath,Dir,Imports,GoFiles", module+"...").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

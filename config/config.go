@@ -5,6 +5,7 @@
 //	kubectl apply -k config/default                     # the controller
 //	kubectl apply -k config/monitoring                  # alerts and a dashboard, for the Prometheus operator
 //	kubectl apply -k config/page                        # config/default, with the pages of the Fleets
+//	kubectl apply -k config/sharding                    # config/default, with replicas that share the clusters
 //	kubectl apply -k config/member-rbac/cluster-admin   # on a member: an account for the controller
 //	kubectl apply -k config/member-rbac/least           # the same, which may do less
 //

@@ -166,7 +166,7 @@ func setup(mgr manager.Manager, all *followers, opt Options) error {
 		}
 	})
 	if address(opt.WebhookAddr) != "0" {
-		if err := mgr.Add(receiver(all, opt)); err != nil {
+		if err := mgr.Add(receiver(all, mgr.GetClient(), opt)); err != nil {
 			return err
 		}
 	}
@@ -194,8 +194,12 @@ var shardsChanged = predicate.Funcs{
 }
 
 // receiver listens for what forges say of pushes, while this replica leads.
-func receiver(all *followers, opt Options) manager.RunnableFunc {
-	handler := webhook.New(webhook.Options{Hook: all.hook, Look: all.look, Count: all.told.Webhook})
+func receiver(all *followers, c client.Client, opt Options) manager.RunnableFunc {
+	look := all.look
+	if opt.Sharding {
+		look = func(namespace, name string) { all.lookEverywhere(c, namespace, name) }
+	}
+	handler := webhook.New(webhook.Options{Hook: all.hook, Look: look, Count: all.told.Webhook})
 	return func(ctx context.Context) error {
 		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", opt.WebhookAddr)
 		if err != nil {

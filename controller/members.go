@@ -34,9 +34,7 @@ type members struct {
 	told     *metrics.Fleets
 	branches pull.Branches // nil if the Fleet publishes nothing
 	prefix   string        // of the branches' names
-	// replica makes the members that this replica may write to, where several share them;
-	// nil if they do not.
-	replica *sharing.Replica
+	ways     sharing.Members
 
 	mu       sync.Mutex
 	contexts *push.Contexts // of the Fleet's kubeconfig; nil until it is read
@@ -45,7 +43,7 @@ type members struct {
 }
 
 func newMembers(p place, s *secrets, allow push.Allow, told *metrics.Fleets) *members {
-	return &members{place: p, secrets: s, allow: allow, told: told, by: map[string]map[string]bool{}}
+	return &members{place: p, secrets: s, allow: allow, told: told, ways: sharing.Alone{}, by: map[string]map[string]bool{}}
 }
 
 // connect returns the way to a cluster.
@@ -54,7 +52,7 @@ func (m *members) connect(c *fleet.Cluster) (member.Member, error) {
 		if m.branches == nil {
 			return nil, fmt.Errorf("it is a pull cluster: specify where to publish its manifests with spec.publish (%s)", c.Origin)
 		}
-		return m.branch(c)
+		return m.ways.Pull(m.branches, m.prefix+c.Name, c)
 	}
 
 	ctx, cancel := context.WithTimeout(context.Background(), secretTimeout)
@@ -74,24 +72,7 @@ func (m *members) connect(c *fleet.Cluster) (member.Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	decrypted := func(pushed member.Member) member.Member { return decrypting.Wrap(pushed, keys.Manifest) }
-	if m.replica != nil {
-		return m.replica.Push(config, c, decrypted)
-	}
-	pushed, err := push.New(config, push.Options{})
-	if err != nil {
-		return nil, err
-	}
-
-	return decrypted(pushed), nil
-}
-
-// branch returns the branch of a pull cluster.
-func (m *members) branch(c *fleet.Cluster) (member.Member, error) {
-	if m.replica != nil {
-		return m.replica.Pull(m.branches, m.prefix+c.Name, c)
-	}
-	return pull.Branch(m.branches, m.prefix+c.Name), nil
+	return m.ways.Push(config, c, func(pushed member.Member) member.Member { return decrypting.Wrap(pushed, keys.Manifest) })
 }
 
 // decryption returns the keys for what SOPS has encrypted, nil if the Fleet has none.

@@ -21,14 +21,19 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
 	"github.com/fairlead/fairlead/controller"
 	"github.com/fairlead/fairlead/dispatch/push"
 	"github.com/fairlead/fairlead/lease"
+	"github.com/fairlead/fairlead/look/history"
 	"github.com/fairlead/fairlead/source/sourcetest"
 )
+
+var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
 // replicaEnv has the test program be a replica of the controller, in a process that can be
 // stopped and killed. Its value is a replicaConfig.
@@ -37,6 +42,7 @@ const replicaEnv = "FAIRLEAD_TEST_REPLICA"
 // replicaConfig is what a replica is started with.
 type replicaConfig struct {
 	Kubeconfig, Storage, Pod string
+	Engine                   string  // its version
 	Scale                    float64 // of the timings of Leases
 }
 
@@ -66,6 +72,9 @@ func beReplica(config string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
+	if c.Engine != "" {
+		history.Engine = c.Engine
+	}
 	opt := controllerOptions(funcr.New(func(prefix, args string) { fmt.Fprintln(os.Stderr, prefix, args) }, funcr.Options{LogTimestamp: true}))
 	opt.StoragePath, opt.Sharding, opt.Pod = c.Storage, true, c.Pod
 	controller.SetRules(&opt, lease.DefaultRules().Scaled(c.Scale))
@@ -76,6 +85,7 @@ func beReplica(config string) error {
 type shardedHub struct {
 	*hub
 	kubeconfig string
+	engine     string // of the replicas that are started
 	scale      float64
 	replicas   map[string]*replica
 }
@@ -119,7 +129,7 @@ func (h *shardedHub) start(name string) *replica {
 	h.t.Helper()
 	self, err := os.Executable()
 	h.must(err)
-	config, err := json.Marshal(replicaConfig{h.kubeconfig, h.t.TempDir(), name, h.scale})
+	config, err := json.Marshal(replicaConfig{h.kubeconfig, h.t.TempDir(), name, h.engine, h.scale})
 	h.must(err)
 	r := &replica{name: name, cmd: exec.Command(self), log: &log{}, done: make(chan struct{})}
 	r.cmd.Env = append(os.Environ(), replicaEnv+"="+string(config))
@@ -327,4 +337,185 @@ func TestUnownedShards(t *testing.T) {
 		}
 		return ""
 	})
+}
+
+// three starts three replicas, and waits until all of them share the clusters of a Fleet.
+func (h *shardedHub) three() {
+	h.t.Helper()
+	pods := []string{"fairlead-0", "fairlead-1", "fairlead-2"}
+	for _, pod := range pods {
+		h.start(pod)
+	}
+	h.create(h.fleet("acme"))
+	h.waitHolders(32, pods...)
+	h.waitImages("1.0")
+	h.waitFor("acme", "3/3 applied main@sha1:"+h.repo.Head())
+}
+
+// holderOf is the replica that dispatches to a cluster.
+func (h *shardedHub) holderOf(cluster string) *replica {
+	h.t.Helper()
+	shard, err := lease.ShardOf(cluster, "", 32)
+	h.must(err)
+	for _, s := range h.get("acme").Status.Shards {
+		if pod, _, _ := strings.Cut(s.Holder, "_"); s.Name == fmt.Sprintf("%02d", shard) && h.replicas[pod] != nil {
+			return h.replicas[pod]
+		}
+	}
+	h.t.Fatalf("nobody holds %s: %v", cluster, h.get("acme").Status.Shards)
+	return nil
+}
+
+// others are the pods but one.
+func (h *shardedHub) others(but *replica) (pods []string) {
+	for name := range h.replicas {
+		if name != but.name {
+			pods = append(pods, name)
+		}
+	}
+	return pods
+}
+
+// sentOnce checks that no object of the many was sent more often than a number of times
+// above what was in flight.
+func (h *shardedHub) sentOnce(objects, inFlight int) {
+	h.t.Helper()
+	again := 0
+	for _, times := range h.applied() {
+		again += times - 1
+	}
+	if n := len(h.applied()); n != objects || again > inFlight {
+		h.t.Errorf("%d objects were sent, %d once more: want %d, and at most %d once more", n, again, objects, inFlight)
+	}
+}
+
+// A replica that ends in the middle of a rollout drains, and gives its clusters to others:
+// each object is sent once. One that is killed has sent some that are sent again, no more
+// than were in flight.
+func TestReplicaEndsInTheMiddle(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		signal   syscall.Signal
+		inFlight int
+	}{{"SIGTERM", syscall.SIGTERM, 0}, {"SIGKILL", syscall.SIGKILL, 16}} {
+		t.Run(test.name, func(t *testing.T) {
+			h := newShardedHub(t, 0.1)
+			h.three()
+			h.slow(100 * time.Millisecond)
+			h.many(60, "1")
+			one := h.holderOf("eu-1")
+			h.eventually("the rollout is on its way", func() string {
+				if n := len(h.applied()); n < 10 {
+					return fmt.Sprint(n)
+				}
+				return ""
+			})
+			one.end(t, test.signal)
+			if len(h.applied()) == 180 {
+				t.Fatal("the rollout had ended already")
+			}
+			h.waitHolders(32, h.others(one)...)
+			h.waitFor("acme", "3/3 applied main@sha1:"+h.repo.Head())
+			h.sentOnce(180, 3*test.inFlight)
+		})
+	}
+}
+
+// A replica that is stopped loses its clusters. When it goes on it sends nothing of what it
+// was about to: another has sent a newer commit.
+func TestReplicaStopped(t *testing.T) {
+	h := newShardedHub(t, 0.1)
+	h.three()
+	one := h.holderOf("eu-1")
+	h.slow(50 * time.Millisecond)
+	h.many(60, "1")
+	h.eventually("the rollout is on its way", func() string {
+		if n := len(h.applied()); n < 10 {
+			return fmt.Sprint(n)
+		}
+		return ""
+	})
+	one.signal(t, syscall.SIGSTOP)
+	h.slow(0)
+	h.waitHolders(32, h.others(one)...)
+	h.many(60, "2")
+	h.waitFor("acme", "3/3 applied main@sha1:"+h.repo.Head())
+	sent := h.applied()
+
+	one.signal(t, syscall.SIGCONT)
+	h.eventually("it has noticed", func() string {
+		if !strings.Contains(one.log.String(), "eu-1: is another replica's now") {
+			return one.log.String()
+		}
+		return ""
+	})
+	h.waitFor("acme", "3/3 applied main@sha1:"+h.repo.Head())
+	again := 0
+	for object, times := range h.applied() {
+		again += times - sent[object]
+	}
+	// What was on the wire when it was stopped arrives, and is put right.
+	if again > 2*16*3 {
+		t.Errorf("%d writes after it went on", again)
+	}
+	for name := range h.members {
+		objects, err := push.Live(context.Background(), h.members[name].Config(), configMaps, "shop")
+		h.must(err)
+		for _, o := range objects {
+			if v, _, _ := unstructured.NestedString(o, "data", "v"); v == "1" {
+				t.Errorf("%s has %v of the older commit", name, o["metadata"].(map[string]any)["name"])
+			}
+		}
+	}
+}
+
+// While the API server of the Leases is away nothing newer is sent, because nobody can say
+// that it is. When it is back, everything goes on.
+func TestSharedHubAway(t *testing.T) {
+	h := newShardedHub(t, 0.1)
+	h.three()
+	h.server.Stop(t)
+	h.release("2.0")
+	head := h.repo.Head()[:7]
+	h.eventually("every replica has folded the commit", func() string {
+		for name, r := range h.replicas {
+			if !strings.Contains(r.log.String(), "to "+head) {
+				return name
+			}
+		}
+		return ""
+	})
+	h.waitImages("1.0")
+	h.server.Restart(t)
+	h.waitImages("2.0")
+	h.waitFor("acme", "3/3 applied main@sha1:"+h.repo.Head())
+}
+
+// Replicas are updated one after the other to a version whose engine is newer. What they
+// hold moves up, and nothing is sent because of it.
+func TestRollingUpdate(t *testing.T) {
+	h := newShardedHub(t, 0.1)
+	h.engine = "1.0"
+	h.three()
+	for i, pod := range []string{"fairlead-2", "fairlead-1", "fairlead-0"} {
+		h.replicas[pod].end(t, syscall.SIGTERM)
+		h.engine = "1.1"
+		h.start(pod)
+		h.waitHolders(32, "fairlead-0", "fairlead-1", "fairlead-2")
+		tag := fmt.Sprintf("2.%d", i)
+		h.release(tag)
+		h.waitImages(tag)
+	}
+	h.waitFor("acme", "3/3 applied main@sha1:"+h.repo.Head())
+	for name, m := range h.members {
+		sent := 0
+		for _, r := range m.Requests() {
+			if r.Method == http.MethodPatch && strings.HasSuffix(r.Path, "/deployments/web") {
+				sent++
+			}
+		}
+		if sent != 4 {
+			t.Errorf("%s was sent web %d times: want one for each of four commits", name, sent)
+		}
+	}
 }

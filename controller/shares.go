@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	coordinationv1api "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -55,7 +56,7 @@ func (f *follower) join(s settings) (replica *sharing.Replica, leave func()) {
 		Leases: f.leases, Fleet: f.name.String(), Pod: f.opt.Pod, Shards: s.shards, Rules: f.opt.rules,
 		Changed: f.sharesChanged, Failed: func(err error) { f.log.Error(nil, printable.Line(err.Error())) },
 	})
-	f.members.replica = replica
+	f.members.ways = replica
 	f.replica.Store(replica)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -179,3 +180,19 @@ func isHeld(l *coordinationv1api.Lease, now time.Time) bool {
 	}
 	return now.Sub(l.Spec.RenewTime.Time) < lasts
 }
+
+// lookEverywhere has every replica look at a Fleet: a forge reports a push to one of them.
+func (fs *followers) lookEverywhere(c client.Client, namespace, name string) {
+	fs.look(namespace, name)
+	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
+	defer cancel()
+	f := &v1alpha1.Fleet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	before := f.DeepCopy()
+	f.Annotations = map[string]string{meta.ReconcileRequestAnnotation: time.Now().UTC().Format(time.RFC3339Nano)}
+	if err := c.Patch(ctx, f, client.MergeFrom(before), client.FieldOwner(Name)); err != nil {
+		fs.log.Error(nil, "the other replicas look later: "+shortened(err.Error()), "namespace", namespace, "name", name)
+	}
+}
+
+// lookTimeout is how long it may take to have the other replicas look.
+const lookTimeout = 5 * time.Second

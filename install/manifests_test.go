@@ -53,7 +53,7 @@ func TestManifestsAreThoseOfKustomize(t *testing.T) {
 // Every directory of config can be applied.
 func TestKustomizations(t *testing.T) {
 	k := kubetest.NewKubectl(t, nil)
-	for _, dir := range []string{"crd", "rbac", "manager", "default", "monitoring", "page", "samples", "member-rbac/cluster-admin", "member-rbac/least"} {
+	for _, dir := range []string{"crd", "rbac", "manager", "default", "monitoring", "page", "sharding", "samples", "member-rbac/cluster-admin", "member-rbac/least"} {
 		if len(parse(t, k.Run(t, "kustomize ../config/"+dir))) == 0 {
 			t.Errorf("%s is empty", dir)
 		}

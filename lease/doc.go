@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package lease decides which of several replicas dispatches to which clusters
-// (docs/design/0031-shards.md). Nothing uses it yet: the controller does not shard
-// yet.
+// (docs/design/0031-shards.md).
 //
 // Every replica folds the same history. The clusters are divided into a fixed number
 // of shards ([ShardOf]); each shard has a Kubernetes Lease, and whoever holds that may

@@ -63,7 +63,7 @@ func (g *gated) permit(ctx context.Context, commit string) (context.Context, err
 	if err := g.runner.Permit(ctx, g.shard, commit); err != nil {
 		return nil, withheld(err)
 	}
-	return WithCommit(ctx, commit), nil
+	return withCommit(ctx, commit), nil
 }
 
 func (g *gated) Apply(ctx context.Context, manifest map[string]any, opt member.ApplyOptions) (member.Applied, error) {

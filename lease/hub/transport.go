@@ -15,23 +15,19 @@ import (
 	"github.com/fairlead/fairlead/lease"
 )
 
-// Transport sends requests to a member while a gate lets them pass. Whatever may
+// gatedTransport sends requests to a member while a gate lets them pass. Whatever may
 // write is checked at the moment at which it goes out: the gate must be open, and
 // permit the commit that the request is part of. It is given so long as the Lease
 // leaves it, by the client and by the server. Reads always pass.
-func Transport(next http.RoundTripper, gate *lease.Gate) http.RoundTripper {
-	return gatedTransport(next, gate, lease.DefaultRules().WriteDeadline)
-}
-
 func gatedTransport(next http.RoundTripper, gate *lease.Gate, deadline time.Duration) http.RoundTripper {
 	return &transport{next: next, gate: gate, now: now, deadline: deadline}
 }
 
 type commitKey struct{}
 
-// WithCommit says which commit the requests of a context are part of. A request that
+// withCommit says which commit the requests of a context are part of. A request that
 // writes and has none is refused.
-func WithCommit(ctx context.Context, commit string) context.Context {
+func withCommit(ctx context.Context, commit string) context.Context {
 	return context.WithValue(ctx, commitKey{}, commit)
 }
 

@@ -72,9 +72,16 @@ func TestTransport(t *testing.T) {
 		{shut, 0, "PUT", "c1", "/a", "", "", lease.NotHeld},
 		{shut, 0, "GET", "c1", "/exec", "SPDY/3.1", "", lease.NotHeld},
 		{shut, 0, "HEAD", "", "/a", "", "HEAD /a", ""},
+		{shut, 0, "POST", "", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", "", "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews", ""},
+		{shut, 0, "POST", "", "/apis/authentication.k8s.io/v1/selfsubjectreviews", "", "POST /apis/authentication.k8s.io/v1/selfsubjectreviews", ""},
+		{shut, 0, "POST", "c1", "/apis/example.com/v1/selfsubjectreviews", "", "", lease.NotHeld},
+		{shut, 0, "POST", "c1", "/apis/authorization.k8s.io/v1/others", "", "", lease.NotHeld},
+		{shut, 0, "PATCH", "", "/a?dryRun=All", "", "PATCH /a?dryRun=All", ""},
+		{shut, 0, "PATCH", "c1", "/a?dryRun=None", "", "", lease.NotHeld},
+		{shut, 0, "DELETE", "c1", "/a?dryRun=All&dryRun=None", "", "", lease.NotHeld},
 	} {
 		at, seen = test.at, nil
-		req, err := http.NewRequestWithContext(WithCommit(t.Context(), test.commit), test.method, server.URL+test.path, strings.NewReader("body"))
+		req, err := http.NewRequestWithContext(withCommit(t.Context(), test.commit), test.method, server.URL+test.path, strings.NewReader("body"))
 		if err != nil {
 			t.Fatal(err)
 		}
