@@ -141,7 +141,9 @@ func TestPagesOfAReplica(t *testing.T) {
 	shard, err := lease.ShardOf("eu-1", "", v1alpha1.DefaultShards)
 	h.must(err)
 	l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: lease.ShardName("team/acme", shard, v1alpha1.DefaultShards)}}
-	edit(h, l, func(l *coordinationv1.Lease) { l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds = ptr("fairlead-1_b"), ptr[int32](3600) })
+	edit(h, l, func(l *coordinationv1.Lease) {
+		l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds = ptr("fairlead-1_b"), ptr[int32](3600)
+	})
 	shows("eu-1", "another replica reconciles it")
 	shows("us-1", "current <b>")
 }
