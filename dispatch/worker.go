@@ -271,7 +271,8 @@ func (w *worker) schedule() {
 		return
 	}
 	if w.identity.unknown() && w.concerned() {
-		w.alone(func() { w.identity.verify(w.member, w.breaker.generation) })
+		m, generation := w.member, w.breaker.generation // of this moment: it may be released
+		w.alone(func() { w.identity.verify(m, generation) })
 		return
 	}
 	if !w.contacted {

@@ -527,4 +527,16 @@ func (p *apiMember) DeleteVersion(ctx context.Context, ref member.Ref, uid types
 func (p *apiMember) HasIdentity() {}
 
 // Close gives back the connections that are not in use.
-func (p *apiMember) Close() { utilnet.CloseIdleConnectionsFor(p.client.Transport) }
+func (p *apiMember) Close() {
+	for t := p.client.Transport; t != nil; {
+		if c, ok := t.(interface{ CloseIdleConnections() }); ok {
+			c.CloseIdleConnections()
+			return
+		}
+		w, ok := t.(utilnet.RoundTripperWrapper)
+		if !ok {
+			return
+		}
+		t = w.WrappedRoundTripper()
+	}
+}
