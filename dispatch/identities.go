@@ -3,7 +3,6 @@
 package dispatch
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -23,15 +22,48 @@ const patience = 5 * time.Second
 type identities struct {
 	known    map[string]types.UID // what the records say, by name
 	expected map[string]types.UID // what git says
+	// called are the names that known or expected had say so of a cluster, and maybe do
+	// not any more.
+	called map[types.UID]map[string]bool
 	// asked are names of which nothing is known, and that are about to be asked.
 	asked map[string]bool
 }
 
 func newIdentities() identities {
-	return identities{known: map[string]types.UID{}, expected: map[string]types.UID{}, asked: map[string]bool{}}
+	return identities{known: map[string]types.UID{}, expected: map[string]types.UID{}, called: map[types.UID]map[string]bool{}, asked: map[string]bool{}}
+}
+
+// note notes a name that is said to stand for a cluster.
+func (i *identities) note(of map[string]types.UID, name string, uid types.UID) {
+	of[name] = uid
+	if uid == "" {
+		return // nobody has said so
+	}
+	if i.called[uid] == nil {
+		i.called[uid] = map[string]bool{}
+	}
+	i.called[uid][name] = true
+}
+
+// namesOf are the names that may stand for a cluster, sorted: of thousands of members one
+// or two.
+func (i *identities) namesOf(uid types.UID, there func(name string) bool) (names []string) {
+	for name := range i.called[uid] {
+		if there(name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 func (i *identities) forget(name string) {
+	if uid := i.known[name]; i.expected[name] != uid {
+		delete(i.called[uid], name)
+		if len(i.called[uid]) == 0 {
+			delete(i.called, uid)
+		}
+	}
 	delete(i.known, name)
 	delete(i.asked, name)
 }
@@ -66,7 +98,7 @@ func (i *identities) owner(name string, uid types.UID, names []string) string {
 func (d *Dispatcher) Expect(cluster string, uid types.UID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.identities.expected[cluster] = uid
+	d.identities.note(d.identities.expected, cluster, uid)
 }
 
 // remember notes what the records say of a name.
@@ -74,7 +106,7 @@ func (d *Dispatcher) remember(cluster string, uid types.UID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if uid != "" {
-		d.identities.known[cluster] = uid
+		d.identities.note(d.identities.known, cluster, uid)
 	}
 }
 
@@ -88,8 +120,9 @@ func (d *Dispatcher) claim(cluster string, uid, recorded types.UID) (expected ty
 	if expected != "" && expected != uid || expected == "" && recorded != "" && recorded != uid {
 		return expected, ""
 	}
-	if other = i.owner(cluster, uid, slices.Sorted(maps.Keys(d.workers))); other == "" {
-		i.known[cluster] = uid
+	names := i.namesOf(uid, func(name string) bool { return d.workers[name] != nil })
+	if other = i.owner(cluster, uid, names); other == "" {
+		i.note(i.known, cluster, uid)
 	}
 	return expected, other
 }
@@ -133,7 +166,9 @@ func (d *Dispatcher) answered(cluster string) {
 	defer d.mu.Unlock()
 	if d.identities.asked[cluster] {
 		delete(d.identities.asked, cluster)
-		d.changed.Broadcast()
+		if !d.before(cluster) {
+			d.changed.Broadcast() // else each waits for another that comes before it
+		}
 	}
 }
 

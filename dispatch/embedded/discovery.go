@@ -77,7 +77,7 @@ func (s *Server) discover(w http.ResponseWriter, r *http.Request, path string) {
 			TypeMeta: metav1.TypeMeta{Kind: "APIVersions"},
 			Versions: []string{"v1"},
 			ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{
-				{ClientCIDR: "0.0.0.0/0", ServerAddress: s.listen.Addr().String()},
+				{ClientCIDR: "0.0.0.0/0", ServerAddress: strings.TrimPrefix(s.url, "http://")},
 			},
 		})
 	default:

@@ -25,13 +25,16 @@ type Options struct {
 	Name string
 	// Address to listen on. Default is a free port of 127.0.0.1.
 	Address string
+	// Behind is the URL of a server that passes requests on, without its path: this one
+	// does not listen then.
+	Behind string
 }
 
 // Server is an API server in this process.
 type Server struct {
 	name   string
-	listen net.Listener
-	http   *http.Server
+	url    string
+	http   *http.Server // nil behind another server
 	faults faults
 	log    requests
 	store  *store
@@ -42,6 +45,11 @@ func Start(opt Options) (*Server, error) {
 	if opt.Name == "" {
 		opt.Name = "embedded"
 	}
+	s := &Server{name: opt.Name, url: opt.Behind, store: newStore()}
+	if opt.Behind != "" {
+		return s, nil
+	}
+
 	if opt.Address == "" {
 		opt.Address = "127.0.0.1:0"
 	}
@@ -49,7 +57,7 @@ func Start(opt Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedded server %s: %w", opt.Name, err)
 	}
-	s := &Server{name: opt.Name, listen: listen, store: newStore()}
+	s.url = "http://" + listen.Addr().String()
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = s.http.Serve(listen) }() // it always ends with an error, at Close
 	return s, nil
@@ -58,11 +66,13 @@ func Start(opt Options) (*Server, error) {
 // Close ends the server and its connections.
 func (s *Server) Close() {
 	s.store.close()
-	_ = s.http.Close()
+	if s.http != nil {
+		_ = s.http.Close()
+	}
 }
 
 // URL of the server.
-func (s *Server) URL() string { return "http://" + s.listen.Addr().String() }
+func (s *Server) URL() string { return s.url }
 
 // Config is how to reach the server.
 func (s *Server) Config() *rest.Config { return &rest.Config{Host: s.URL(), QPS: -1} }

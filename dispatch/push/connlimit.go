@@ -55,7 +55,10 @@ func (s *ConnLimit) Open() int {
 func (s *ConnLimit) know(t *http.Transport) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.transports = append(s.living(), weak.Make(t))
+	if len(s.transports) == cap(s.transports) {
+		s.transports = s.living() // of thousands of members, each is looked at once more
+	}
+	s.transports = append(s.transports, weak.Make(t))
 }
 
 func (s *ConnLimit) living() (left []weak.Pointer[http.Transport]) {
