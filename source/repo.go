@@ -41,6 +41,8 @@ type Repo struct {
 	of     *Repo                  // the mirror that it is beside; nil for any other
 	most   int64                  // how many bytes one fetch may bring; 0 is maxPack
 
+	reads atomic.Int64 // of objects
+
 	mu      sync.Mutex // go-git's storages are not safe for concurrent use
 	stores  []*filesystem.ObjectStorage
 	stamp   string // of the packs and the shallow file that were read

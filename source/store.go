@@ -36,8 +36,12 @@ func IsUnavailable(err error) bool {
 	return errors.As(err, &lost)
 }
 
+// Reads is how many objects were read, each as often as somebody asked for it.
+func (r *Repo) Reads() int { return int(r.reads.Load()) }
+
 // object reads an object of any type.
 func (r *Repo) object(h plumbing.Hash) (plumbing.ObjectType, []byte, error) {
+	r.reads.Add(1)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
