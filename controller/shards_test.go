@@ -217,6 +217,12 @@ func (h *shardedHub) waitImages(tag string) {
 // clusters over; when one ends it gives them back at once.
 func TestReplicasShareClusters(t *testing.T) {
 	h := newShardedHub(t, 0.1)
+	for _, shards := range []int32{0, 257} {
+		wrong := h.fleet("wrong", func(f *v1alpha1.Fleet) { f.Spec.Sharding = &v1alpha1.ShardingSpec{Shards: &shards} })
+		if err := h.client.Create(context.Background(), wrong); err == nil || !strings.Contains(err.Error(), "spec.sharding.shards") {
+			t.Errorf("%d shards: %v", shards, err)
+		}
+	}
 	a := h.start("fairlead-0")
 	h.create(h.fleet("acme"))
 	h.waitHolders(32, "fairlead-0")

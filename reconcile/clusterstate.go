@@ -33,7 +33,7 @@ func (s ClusterState) Done() bool { return s == ClusterCurrent || s == ClusterHe
 // State returns the state of the member, of whose works is counted.
 func (m MemberStatus) State(works Works) ClusterState {
 	switch {
-	case errors.Is(m.Err, member.Unreachable), errors.Is(m.Err, member.Throttled):
+	case errors.Is(m.Err, member.Unreachable), errors.Is(m.Err, member.Throttled), errors.Is(m.Err, member.Withheld):
 		return ClusterUnknown
 	case m.Err != nil, m.Failure() != nil:
 		return ClusterFailed

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/dispatch/member"
@@ -37,14 +38,15 @@ type shared struct {
 
 	look chan struct{} // ends a pause: a member has something of a commit that is not known
 
-	sharing  sync.Mutex
-	released map[string]bool           // given up since the last round
-	others   map[string]*fleet.Cluster // clusters of other processes
-	asked    map[string]member.Member  // the way to read some of them
-	fetches  int                       // that have begun
-	unknown  map[string]int            // commits that members have and the repository has not, and how many fetches had begun
-	looked   int                       // the last fetch that has succeeded
-	pending  map[string]bool           // commits that are fetched and not folded yet
+	sharing     sync.Mutex
+	released    map[string]bool           // given up since the last round
+	others      map[string]*fleet.Cluster // clusters of other processes
+	asked       map[string]member.Member  // the way to read some of them
+	silentUntil map[string]time.Duration  // by Clock.Elapsed, clusters of others that do not answer
+	fetches     int                       // that have begun
+	unknown     map[string]int            // commits that members have and the repository has not, and how many fetches had begun
+	looked      int                       // the last fetch that has succeeded
+	pending     map[string]bool           // commits that are fetched and not folded yet
 }
 
 // owns reports whether this process reconciles a cluster.
@@ -93,11 +95,15 @@ func (l *Loop) clustersOfOthers(snapshot *fleet.Snapshot) map[string]*fleet.Clus
 	others := map[string]*fleet.Cluster{}
 	var lost []string
 	for name, c := range snapshot.Clusters.All() {
+		known := l.members[name]
 		if l.owns(c) {
+			if known != nil && !maps.Equal(known.Annotations, c.Annotations) {
+				lost = append(lost, name) // it may be in another shard of ours now, with another gate
+			}
 			continue
 		}
 		others[name] = c
-		if l.members[name] != nil || l.unreached[name] != nil {
+		if known != nil || l.unreached[name] != nil {
 			lost = append(lost, name)
 		}
 	}
@@ -115,6 +121,9 @@ func (l *Loop) clustersOfOthers(snapshot *fleet.Snapshot) map[string]*fleet.Clus
 	l.roster.forget(func(name string) bool { return released[name] })
 	for _, name := range slices.Sorted(maps.Keys(released)) {
 		delete(l.resolved, name)
+		if others[name] == nil {
+			continue
+		}
 		l.tell(Event{Severity: Info, Cluster: name, Note: "is another replica's now; nothing more is sent to it from here"})
 	}
 	return others
@@ -148,19 +157,40 @@ func (l *Loop) elsewhere(ctx context.Context, a dispatch.Acknowledgement) bool {
 	if m == nil {
 		return false
 	}
+
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	found, err := read(ctx, m, member.RefTo(a.ID, a.APIVersion))
+	if err != nil {
+		l.sharing.Lock()
+		defer l.sharing.Unlock()
+		l.silentUntil[a.Cluster] = l.opt.Clock.Elapsed() + askTimeout
+		return false
+	}
+	return found != nil && !found.Deleting && found.Digest() == a.Digest
+}
+
+// askTimeout is how long a cluster of another process has to answer, and for how long one
+// that did not is left alone.
+const askTimeout = 5 * time.Second
+
+// read reads an object of a member as it is now.
+func read(ctx context.Context, m member.Member, ref member.Ref) (*member.Found, error) {
 	if batch, ok := member.As[member.BatchMember](m); ok {
 		if _, err := batch.Begin(ctx, true); err != nil {
-			return false
+			return nil, err
 		}
 	}
-	found, err := m.Get(ctx, member.RefTo(a.ID, a.APIVersion))
-	return err == nil && found != nil && !found.Deleting && found.Digest() == a.Digest
+	return m.Get(ctx, ref)
 }
 
 // ask is the way to read a cluster of another process; nil if there is none.
 func (l *Loop) ask(cluster string) member.Member {
 	l.sharing.Lock()
 	defer l.sharing.Unlock()
+	if l.opt.Clock.Elapsed() < l.silentUntil[cluster] {
+		return nil
+	}
 	if m := l.asked[cluster]; m != nil {
 		return m
 	}
@@ -173,7 +203,7 @@ func (l *Loop) ask(cluster string) member.Member {
 		return nil
 	}
 	if l.asked == nil {
-		l.asked = map[string]member.Member{}
+		l.asked, l.silentUntil = map[string]member.Member{}, map[string]time.Duration{}
 	}
 	l.asked[cluster] = m
 	return m
