@@ -29,13 +29,14 @@ var imports = []struct{ pkg, ours string }{
 	{"printable", ""},
 	{"object", "printable"},
 	{"ordered", ""},
+	{"compact", ""},
 	{"api", "api"},
 	{"schedule", "api"},
 	{"interpret", "api"},
-	{"fleet", "api object ordered schedule interpret printable"},
-	{"render", "api object ordered fleet render printable"},
+	{"fleet", "api object ordered compact schedule interpret printable"},
+	{"render", "api object ordered compact fleet render printable"},
 	{"propagate/oracle", ""}, // a second account of the rules knows nothing of the first
-	{"propagate", "api object ordered schedule interpret fleet propagate printable"},
+	{"propagate", "api object ordered compact schedule interpret fleet propagate printable"},
 	{"source", "source"},
 
 	{"credentials", "source printable"},
@@ -50,7 +51,7 @@ var imports = []struct{ pkg, ours string }{
 	{"testenv", "testenv"},
 
 	// Looks and edits.
-	{"look/history", "api object ordered fleet render propagate source look/history printable"},
+	{"look/history", "api object ordered compact fleet render propagate source look/history printable"},
 	{"look/status", "api object ordered interpret fleet propagate source dispatch/member dispatch/push eventlog look/history look/status printable"},
 	{"look/output", "object look/output printable"},
 	{"look/listing", "api object fleet propagate source dispatch/member dispatch/push look/output look/report look/status look/listing printable"},

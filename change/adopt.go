@@ -125,8 +125,8 @@ func (f *Adopt) scaled(s *Session, a *adoption) bool {
 		if t.Kind != "HorizontalPodAutoscaler" || t.Group != "autoscaling" || t.Namespace != a.id.Namespace {
 			continue
 		}
-		kind, _, _ := unstructured.NestedString(t.Object, "spec", "scaleTargetRef", "kind")
-		name, _, _ := unstructured.NestedString(t.Object, "spec", "scaleTargetRef", "name")
+		kind, _, _ := unstructured.NestedString(t.Object(), "spec", "scaleTargetRef", "kind")
+		name, _, _ := unstructured.NestedString(t.Object(), "spec", "scaleTargetRef", "name")
 		if kind == a.id.Kind && name == a.id.Name {
 			return true
 		}

@@ -10,7 +10,7 @@
 //	kubectl apply -k config/member-rbac/least           # the same, which may do less
 //
 // Package install applies those of config/default from the program, and deletes those of
-// config/page with them.
+// config/page and config/sharding with them.
 package config
 
 import (
@@ -26,8 +26,9 @@ var controller embed.FS
 // their namespace is called system, and they have no labels.
 func Controller() fs.FS { return controller }
 
-//go:embed page
-var page embed.FS
+//go:embed page sharding
+var additions embed.FS
 
-// Page returns what config/page adds for the pages of the Fleets, in the directory page.
-func Page() fs.FS { return page }
+// Additions returns what config/page and config/sharding add to the controller, in the
+// directories page and sharding.
+func Additions() fs.FS { return additions }

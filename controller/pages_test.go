@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +20,7 @@ import (
 
 	v1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
 	"github.com/fairlead/fairlead/controller"
+	"github.com/fairlead/fairlead/lease"
 )
 
 var links = regexp.MustCompile(`(?:href|src|action)="([^"]*)"`)
@@ -111,6 +113,39 @@ func TestPages(t *testing.T) {
 		}
 		return ""
 	})
+}
+
+// Where replicas share the clusters, the page of one does not show those of another as
+// what was decided for them.
+func TestPagesOfAReplica(t *testing.T) {
+	h := newHub(t)
+	addr := freeAddress(t)
+	h.run(func(o *controller.Options) {
+		o.PageAddr, o.PageAuth, o.Sharding, o.Pod = addr, controller.PageAuthNone, true, "fairlead-0"
+		controller.SetRules(o, lease.DefaultRules().Scaled(0.1))
+	})
+	h.create(h.fleet("acme"))
+	h.waitFor("acme", "Ready=True")
+	shows := func(cluster, want string) {
+		t.Helper()
+		h.eventually("the page shows "+cluster+" as "+want, func() string {
+			_, page := get(t, "http://"+addr+"/fleets/team/acme/clusters/"+cluster, "")
+			if !strings.Contains(page, want) {
+				return page
+			}
+			return ""
+		})
+	}
+	shows("eu-1", "current <b>")
+
+	shard, err := lease.ShardOf("eu-1", "", v1alpha1.DefaultShards)
+	h.must(err)
+	l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: lease.ShardName("team/acme", shard, v1alpha1.DefaultShards)}}
+	edit(h, l, func(l *coordinationv1.Lease) {
+		l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds = ptr("fairlead-1_b"), ptr[int32](3600)
+	})
+	shows("eu-1", "another replica reconciles it")
+	shows("us-1", "current <b>")
 }
 
 // Without users there is a list for everybody.

@@ -160,6 +160,10 @@ func (e *edits[V]) add(value V) V {
 }
 
 func (e *edits[V]) result() ordered.Map[V] {
+	if e.before.Len() == 0 {
+		return ordered.Of(e.now)
+	}
+
 	m := e.before
 	for key := range e.old {
 		if _, stays := e.now[key]; !stays {

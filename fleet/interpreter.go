@@ -164,7 +164,7 @@ var pods = interpret.Native{
 		return requirements(podTemplate, []string{"spec"})
 	},
 	Dependencies: func(podTemplate map[string]any, namespace string) []interpret.Reference {
-		t := &Template{ID: object.ID{Kind: pod.Kind, Namespace: namespace}, Object: podTemplate}
+		t := &Template{ID: object.ID{Kind: pod.Kind, Namespace: namespace}, manifest: &manifest{object: podTemplate}}
 		var all []interpret.Reference
 		for _, id := range Dependencies(t) {
 			all = append(all, interpret.Reference{APIVersion: "v1", Kind: id.Kind, Namespace: id.Namespace, Name: id.Name})
@@ -228,9 +228,9 @@ func (s *Script) Digest() object.Digest {
 // Revised returns the template with a cluster's share of its replicas, as
 // computed by the script. The script must not change the object's identity.
 func (s *Script) Revised(t *Template, replicas int64) (map[string]any, error) {
-	obj, err := s.Revise(t.Object, replicas)
+	obj, err := s.Revise(t.Object(), replicas)
 	if err == nil {
-		err = object.SameIdentity(t.Object, obj)
+		err = object.SameIdentity(t.Object(), obj)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s (%s): %s", s.from, s.Origin, strings.TrimSpace(err.Error()))

@@ -248,5 +248,8 @@ func (o *Override) Match(t *Template) int {
 // Where names the rule and its position.
 func (r *Rule) Where() string { return fmt.Sprintf("%s (%s)", r.Override, r.Origin) }
 
+// Digest covers what the rule does, and where.
+func (r *Rule) Digest() object.Digest { return r.digest }
+
 // Key identifies a rule by its override and its content.
 func (r *Rule) Key() string { return r.Override.Key() + "\x00" + string(r.digest[:]) }

@@ -31,7 +31,7 @@ func Dependencies(t *Template) []object.ID {
 	case serviceImport:
 		add("Service", "derived-"+t.Name)
 	case ingress:
-		tls, _, _ := unstructured.NestedSlice(t.Object, "spec", "tls")
+		tls, _, _ := unstructured.NestedSlice(t.Object(), "spec", "tls")
 		for _, item := range tls {
 			m, _ := item.(map[string]any)
 			name, _ := m["secretName"].(string)
@@ -39,17 +39,17 @@ func Dependencies(t *Template) []object.ID {
 		}
 	default:
 		if kind := interpret.KindOf(t.GroupKind(), t.APIVersion); kind != nil {
-			for _, pod := range kind.PodTemplates(t.Object) {
+			for _, pod := range kind.PodTemplates(t.Object()) {
 				if spec, ok := decodePod(pod, "spec"); ok {
 					referenced(spec, add)
 				}
 			}
-			kind.Names(t.Object, add)
+			kind.Names(t.Object(), add)
 		}
 	}
 
 	if t.GroupKind() == statefulSet {
-		templates, _, _ := unstructured.NestedSlice(t.Object, "spec", "volumeClaimTemplates")
+		templates, _, _ := unstructured.NestedSlice(t.Object(), "spec", "volumeClaimTemplates")
 		for _, item := range templates {
 			m, _ := item.(map[string]any)
 			name, _, _ := unstructured.NestedString(m, "metadata", "name")
@@ -86,7 +86,7 @@ func podSpec(t *Template) (*corev1.PodSpec, bool) {
 		path = []string{"spec", "jobTemplate", "spec", "template", "spec"}
 	}
 
-	return decodePod(t.Object, path...)
+	return decodePod(t.Object(), path...)
 }
 
 func decodePod(object map[string]any, path ...string) (*corev1.PodSpec, bool) {

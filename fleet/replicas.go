@@ -138,10 +138,10 @@ func (t *Template) Divides() bool {
 // leaves as it is.
 func (t *Template) Share(replicas int64) map[string]any {
 	if kind := interpret.KindOf(t.GroupKind(), t.APIVersion); kind != nil {
-		return maps.Clone(kind.Share(t.Object, replicas))
+		return maps.Clone(kind.Share(t.Object(), replicas))
 	}
 
-	object := maps.Clone(t.Object)
+	object := maps.Clone(t.Object())
 	spec, _ := object["spec"].(map[string]any)
 	if field := replicaField(t.GroupKind()); field != "" && spec[field] != nil {
 		spec = maps.Clone(spec)

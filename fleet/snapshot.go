@@ -60,9 +60,7 @@ type Template struct {
 	object.ID
 	APIVersion string
 	Labels     map[string]string
-	// Object is the whole object after defaulting (decision 25), without the
-	// fields that only a server writes.
-	Object map[string]any
+	*manifest
 	// Unset are the fields of the spec that Object has by default alone (decision 53).
 	Unset []string
 	// Digest covers Object without what is unset.

@@ -58,7 +58,7 @@ func NewTemplate(obj map[string]any, scope object.Scope, origin Origin, unit str
 		ID:         id,
 		APIVersion: u.GetAPIVersion(),
 		Labels:     u.GetLabels(),
-		Object:     obj,
+		manifest:   &manifest{object: obj},
 		Unset:      unset,
 		Digest:     written,
 		Update:     update,

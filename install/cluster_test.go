@@ -406,7 +406,7 @@ func uninstall(t *testing.T, server *kubetest.Server, k *kubetest.Kubectl) {
 		t.Fatal(err)
 	}
 
-	k.Run(t, "apply -f ../config/page/role.yaml -f ../config/page/role_binding.yaml -f ../config/page/service.yaml -f ../config/page/network_policy.yaml")
+	k.Run(t, "apply -f ../config/page/role.yaml -f ../config/page/role_binding.yaml -f ../config/page/service.yaml -f ../config/page/network_policy.yaml -f ../config/sharding/role.yaml -f ../config/sharding/role_binding.yaml -f ../config/sharding/pod_disruption_budget.yaml")
 	k.Run(t, "label namespace fairlead-system pod-security.kubernetes.io/enforce=privileged --overwrite")
 	k.Run(t, `run other -n fairlead-system --image=a --overrides={"spec":{"serviceAccountName":"fairlead-controller"}}`)
 	k.Run(t, `run controller -n fairlead-system --image=a --labels=app=fairlead-controller,app.kubernetes.io/part-of=fairlead --overrides={"spec":{"serviceAccountName":"fairlead-controller"}}`)

@@ -57,7 +57,7 @@ func (o Options) withDefaults() Options {
 // later. They are deleted in reverse.
 var order = []string{
 	"CustomResourceDefinition", "Namespace", "ClusterRole", "ServiceAccount", "Role", "ClusterRoleBinding", "RoleBinding",
-	"NetworkPolicy", "Service", "StatefulSet",
+	"NetworkPolicy", "Service", "PodDisruptionBudget", "StatefulSet",
 }
 
 // Manifests returns what is installed, in the order in which it is applied. It equals
@@ -67,9 +67,9 @@ func Manifests(o Options) ([]*unstructured.Unstructured, error) {
 }
 
 // Installed returns what there may be of an installation: Manifests, and what somebody has
-// applied of config/page.
+// applied of config/page and config/sharding.
 func Installed(o Options) ([]*unstructured.Unstructured, error) {
-	return o.manifests(config.Controller(), config.Page())
+	return o.manifests(config.Controller(), config.Additions())
 }
 
 func (o Options) manifests(from ...fs.FS) (objects []*unstructured.Unstructured, err error) {

@@ -9,7 +9,11 @@
 // subtrees of derived maps are the same pointer.
 package ordered
 
-import "iter"
+import (
+	"iter"
+	"maps"
+	"slices"
+)
 
 // Map is an immutable map from string keys. The zero Map is empty.
 type Map[V comparable] struct {
@@ -237,4 +241,36 @@ func rank(key string) uint64 {
 	h ^= h >> 33
 	h *= 0xc4ceb9fe1a85ec53
 	return h ^ h>>33
+}
+
+// Of returns the map with these entries. It is what With makes of them one after
+// another, in a fraction of the time.
+func Of[V comparable](entries map[string]V) Map[V] {
+	var spine []*node[V] // the right edge, from the root
+	for _, key := range slices.Sorted(maps.Keys(entries)) {
+		n := &node[V]{key: key, rank: rank(key), value: entries[key]}
+		for len(spine) > 0 && before(n.rank, key, spine[len(spine)-1].rank, spine[len(spine)-1].key) {
+			n.left = spine[len(spine)-1]
+			spine = spine[:len(spine)-1]
+		}
+		if len(spine) > 0 {
+			spine[len(spine)-1].right = n
+		}
+		spine = append(spine, n)
+	}
+
+	if len(spine) == 0 {
+		return Map[V]{}
+	}
+	spine[0].count()
+	return Map[V]{spine[0]}
+}
+
+// count sets the sizes of a new tree.
+func (n *node[V]) count() int {
+	if n == nil {
+		return 0
+	}
+	n.size = 1 + n.left.count() + n.right.count()
+	return n.size
 }

@@ -36,6 +36,10 @@ func TestMapAgainstGoMap(t *testing.T) {
 
 		same(t, m, model)
 		same(t, old, oldModel)
+		same(t, Of(model), model)
+		if got, want := shape(Of(model).root), shape(m.root); got != want {
+			t.Fatalf("Of makes %s, With %s", got, want)
+		}
 
 		var want []Change[int]
 		keys := maps.Clone(model)

@@ -70,7 +70,7 @@ func (ix *index) answer(t *fleet.Template, had *answers, spent *int) *answers {
 
 	a := &answers{template: t.Digest, by: by, interprets: refs != nil, script: cmp.Or(replicas, refs)}
 	if replicas != nil {
-		n, needs, err := replicas.Metered(spent).Replicas(t.Object)
+		n, needs, err := replicas.Metered(spent).Replicas(t.Object())
 		if err != nil {
 			a.noReplicas = replicas.Wrap(err).Error()
 		}
@@ -82,7 +82,7 @@ func (ix *index) answer(t *fleet.Template, had *answers, spent *int) *answers {
 	}
 
 	if refs != nil {
-		all, err := refs.Metered(spent).Dependencies(t.Object)
+		all, err := refs.Metered(spent).Dependencies(t.Object())
 		for i := range all {
 			if err == nil && all[i].Namespace != "" && all[i].Namespace != t.Namespace {
 				err = fmt.Errorf("reference %d is in another namespace", i+1)

@@ -107,7 +107,7 @@ func releasedTemplate(b *Binding, w *Work) *fleet.Template {
 
 // targetOf reads spec.scaleTargetRef; its version makes no other object of it.
 func targetOf(t *fleet.Template) object.ID {
-	ref, _, _ := unstructured.NestedStringMap(t.Object, "spec", "scaleTargetRef")
+	ref, _, _ := unstructured.NestedStringMap(t.Object(), "spec", "scaleTargetRef")
 	gvk := schema.FromAPIVersionAndKind(ref["apiVersion"], ref["kind"])
 	return object.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: t.Namespace, Name: ref["name"]}
 }

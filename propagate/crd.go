@@ -25,7 +25,7 @@ func (s *State) placesAPI(t *fleet.Template) func(cluster string) bool {
 // does not place it.
 func (s *State) definition(t *fleet.Template) *Binding {
 	for definition := range under(s.index.templates, "apiextensions.k8s.io/v1", object.CRD.Kind) {
-		if fleet.Defines(definition.Object, t) {
+		if fleet.Defines(definition.Object(), t) {
 			return s.Bindings.At(definition.Key())
 		}
 	}
@@ -34,9 +34,9 @@ func (s *State) definition(t *fleet.Template) *Binding {
 
 // definedBy yields the templates whose kind a definition brings.
 func (ix *index) definedBy(definition *fleet.Template) iter.Seq[*fleet.Template] {
-	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
-	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
-	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	group, _, _ := unstructured.NestedString(definition.Object(), "spec", "group")
+	kind, _, _ := unstructured.NestedString(definition.Object(), "spec", "names", "kind")
+	versions, _, _ := unstructured.NestedSlice(definition.Object(), "spec", "versions")
 	return func(yield func(*fleet.Template) bool) {
 		for _, v := range versions {
 			m, _ := v.(map[string]any)

@@ -13,7 +13,7 @@ var defect = fleet.Problem{Message: "fairlead fails on this commit because of a 
 // makes the result. What Step and its like work on is never altered, so nothing is
 // left half done.
 func recovered(instead func()) {
-	if recover() != nil {
+	if fleet.Recovered(recover()) {
 		instead()
 	}
 }

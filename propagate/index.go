@@ -175,13 +175,19 @@ func (ix *index) selected(s fleet.Selector) iter.Seq[*fleet.Template] {
 // clusters.
 func newIndex(s *fleet.Snapshot) index {
 	var ix index
+	templates := make(map[string]*fleet.Template, s.Templates.Len())
 	for t := range s.Templates.Values() {
-		ix.template(nil, t)
+		templates[templateKey(t)] = t
 	}
+	ix.templates = ordered.Of(templates)
 
+	policies := map[string]*fleet.Policy{}
 	for p := range s.Policies.Values() {
-		ix.policy(nil, p)
+		for _, selector := range p.Selectors {
+			policies[policyKey(p, selector)] = p
+		}
 	}
+	ix.policies = ordered.Of(policies)
 
 	for o := range s.Overrides.Values() {
 		ix.override(nil, o)
@@ -191,6 +197,27 @@ func newIndex(s *fleet.Snapshot) index {
 		ix.interpreter(nil, in)
 	}
 	return ix
+}
+
+// bindings adds all bindings to an index that has none.
+func (ix *index) bindings(all map[string]*Binding) {
+	claimed, names := make(map[string]object.ID, len(all)), make(map[string]object.ID, len(all))
+	requires, selects := map[string]object.ID{}, map[string]object.ID{}
+	for key, b := range all {
+		if b.Claim != nil {
+			claimed[join(b.Claim.Key(), key)] = b.ID
+		}
+		for _, id := range b.selected() {
+			selects[join(id.Key(), key)] = b.ID
+		}
+		for _, id := range b.references() {
+			requires[join(id.Key(), key)] = b.ID
+		}
+		names[nameKey(b.ID)] = b.ID
+	}
+
+	ix.claimed, ix.names = ordered.Of(claimed), ordered.Of(names)
+	ix.requires, ix.selects = ordered.Of(requires), ordered.Of(selects)
 }
 
 // newContentIndex is the part of a snapshot's index that contents are made

@@ -336,7 +336,7 @@ func (h *randomHistory) binding(t *rapid.T, was, is *propagate.Binding, s *propa
 		return
 	}
 	divided := is.Active.Policy.Spec.Placement.ReplicaScheduling != nil
-	wanted, _ := is.Active.Template.Object["spec"].(map[string]any)["replicas"].(int64)
+	wanted, _ := is.Active.Template.Object()["spec"].(map[string]any)["replicas"].(int64)
 	if divided && is.Claim != nil && is.Scheduled.Reason == "Success" && sum != wanted && wanted > 0 {
 		t.Fatalf("%s wants %d replicas and gets %d\n%s", is.ID, wanted, sum, h)
 	}

@@ -51,7 +51,7 @@ func (s *State) Aggregated(b *Binding, copies []Copy) (map[string]any, error) {
 	if b.Active == nil {
 		return nil, nil
 	}
-	template := maps.Clone(b.Active.Template.Object)
+	template := maps.Clone(b.Active.Template.Object())
 	delete(template, "status")
 
 	var items []interpret.Observed

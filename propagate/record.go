@@ -4,6 +4,7 @@ package propagate
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	workv1alpha2 "github.com/fairlead/fairlead/api/work/v1alpha2"
@@ -51,6 +52,7 @@ type ContentRecord struct {
 	Commit      string        `json:"commit"`
 	Revision    string        `json:"revision"`
 	Requires    []object.ID   `json:"requires,omitempty"`
+	Made        *MadeRecord   `json:"made,omitempty"`
 }
 
 // WorkRecord is a Work on disk; Want and Released count into Contents, -1 is
@@ -128,10 +130,20 @@ func (b *Binding) Record() BindingRecord {
 }
 
 func (c *Content) record() ContentRecord {
-	return ContentRecord{c.Digest, c.Replicas, c.Completions, c.Bare, c.APIVersion, c.TemplateCommit, c.Revision, c.Requires}
+	return ContentRecord{c.Digest, c.Replicas, c.Completions, c.Bare, c.APIVersion, c.TemplateCommit, c.Revision, c.Requires, c.made()}
 }
 
-func (r ContentRecord) content() *Content {
+// contentsOf are the contents of records, in one allocation.
+func contentsOf(records []ContentRecord) []*Content {
+	all, at := make([]Content, len(records)), make([]*Content, len(records))
+	for i := range records {
+		all[i] = *records[i].content()
+		at[i] = &all[i]
+	}
+	return at
+}
+
+func (r *ContentRecord) content() *Content {
 	return &Content{Digest: r.Digest, Replicas: r.Replicas, Completions: r.Completions, Bare: r.Bare, APIVersion: r.APIVersion, TemplateCommit: r.Commit, Revision: r.Revision, Requires: r.Requires}
 }
 
@@ -286,17 +298,19 @@ func (s *Saved) Restore(snapshots map[string]*fleet.Snapshot) (State, error) {
 		state.index.clusters = state.candidates()
 	}
 
-	from := &past{snapshots: snapshots, indexes: map[string]*index{}}
+	from := newPast(snapshots, state.Snapshot)
+	bindings := make(map[string]*Binding, len(s.Bindings))
 	for id, r := range s.Bindings {
 		b, err := s.restore(id, r, &state, from)
 		if err != nil {
 			return State{}, fmt.Errorf("%s: %w", id, err)
 		}
-		state.Bindings = state.Bindings.With(id.Key(), b)
-		state.index.binding(nil, b)
+		bindings[id.Key()] = b
 		state.Works += len(b.Works)
 		state.Evictions += len(b.Evictions)
 	}
+	state.Bindings = ordered.Of(bindings)
+	state.index.bindings(bindings)
 
 	for from, to := range map[*map[object.ID]TombstoneRecord]*ordered.Map[*Tombstone]{&s.Tombstones: &state.Tombstones, &s.Detached: &state.Detached} {
 		for id, r := range *from {
@@ -329,13 +343,12 @@ func (s *Saved) restore(id object.ID, r BindingRecord, state *State, from *past)
 		b.Placed = policy.Placement.Digest(b.AffinityName)
 	}
 
-	m := &remaking{Saved: s, past: from, record: &r, binding: b, state: state, rendering: newRendering(&state.index, template), made: map[int]bool{}}
-	for _, c := range r.Contents {
-		m.contents = append(m.contents, c.content())
-	}
-
-	for _, w := range r.Works {
-		work, err := m.work(w)
+	m := &remaking{Saved: s, past: from, record: &r, binding: b, state: state, rendering: newRendering(&state.index, template), made: make([]bool, len(r.Contents))}
+	m.inGit = state.Snapshot.Templates.At(id.Key()) != nil
+	m.contents = contentsOf(r.Contents)
+	on := from.clustersOf(r.Works)
+	for i := range r.Works {
+		work, err := m.work(&r.Works[i], on[i])
 		if err != nil {
 			return nil, err
 		}
@@ -354,16 +367,18 @@ type remaking struct {
 	state     *State
 	rendering *rendering
 	contents  []*Content
-	made      map[int]bool // of contents
+	made      []bool // of contents
+	inGit     bool   // whether the template is in the accepted commit
 }
 
-func (m *remaking) work(w WorkRecord) (Work, error) {
+// work makes a work again. cluster is nil if it is not in the fleet.
+func (m *remaking) work(w *WorkRecord, cluster *fleet.Cluster) (Work, error) {
 	work := Work{Cluster: w.Cluster, Held: w.Held, Preserve: w.Preserve, Blocked: w.Blocked, After: w.After}
 	if w.Want < 0 || w.Want >= len(m.contents) || w.Released >= len(m.contents) {
 		return work, fmt.Errorf("work on %s has no content", w.Cluster)
 	}
 
-	older := m.record.older(w, m.state.Snapshot.Templates.At(m.binding.ID.Key()) != nil)
+	older := m.record.older(*w, m.inGit)
 	work.Want = m.contents[w.Want]
 	if w.Released >= 0 {
 		work.Released = m.contents[w.Released]
@@ -379,7 +394,6 @@ func (m *remaking) work(w WorkRecord) (Work, error) {
 		m.made[i] = true
 	}
 
-	cluster := m.state.Snapshot.Clusters.At(w.Cluster)
 	if cluster != nil {
 		work.Cluster = cluster.Name // the text that all works on it share
 	}
@@ -388,13 +402,19 @@ func (m *remaking) work(w WorkRecord) (Work, error) {
 	}
 
 	m.made[w.Want] = true
-	return work, m.make(work.Want, cluster)
+	return work, m.make(work.Want, m.record.Contents[w.Want].Made, cluster)
 }
 
 // make fills in a content of the active template. Overrides act at once, so
 // those of the accepted commit made it.
-func (m *remaking) make(c *Content, cluster *fleet.Cluster) (err error) {
+func (m *remaking) make(c *Content, as *MadeRecord, cluster *fleet.Cluster) (err error) {
 	c.Template, c.reviser = m.binding.Active.Template, m.rendering.reviser
+	if as != nil && !m.Redigested {
+		if rules, ok := as.rules(m.state.Snapshot); ok {
+			c.Rules, c.Conflict = rules, as.Conflict
+			return nil
+		}
+	}
 	if _, _, c.Rules, err = m.rendering.render(c.Template, c.share(), cluster); err != nil {
 		return err
 	}
@@ -411,6 +431,32 @@ func (m *remaking) make(c *Content, cluster *fleet.Cluster) (err error) {
 type past struct {
 	snapshots map[string]*fleet.Snapshot
 	indexes   map[string]*index // of their overrides and scripts
+	clusters  map[string]*fleet.Cluster
+	on        map[*WorkRecord][]*fleet.Cluster // of works that many bindings share, by the first of them
+}
+
+func newPast(snapshots map[string]*fleet.Snapshot, accepted *fleet.Snapshot) *past {
+	p := &past{snapshots: snapshots, indexes: map[string]*index{}, clusters: map[string]*fleet.Cluster{}, on: map[*WorkRecord][]*fleet.Cluster{}}
+	if accepted != nil {
+		p.clusters = maps.Collect(accepted.Clusters.All())
+	}
+	return p
+}
+
+// clustersOf are the clusters of works, nil for one that is not in the fleet.
+func (p *past) clustersOf(works WorkRecords) []*fleet.Cluster {
+	if len(works) == 0 {
+		return nil
+	}
+	on := p.on[&works[0]]
+	if len(on) != len(works) {
+		on = make([]*fleet.Cluster, len(works))
+		for i := range works {
+			on[i] = p.clusters[works[i].Cluster]
+		}
+		p.on[&works[0]] = on
+	}
+	return on
 }
 
 // rehydrate fills in the content that a cluster runs: the template as of the

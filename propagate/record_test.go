@@ -10,6 +10,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/fairlead/fairlead/compact"
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/propagate"
@@ -68,7 +69,43 @@ func save(t fataler, s *propagate.State) *propagate.Saved {
 		}
 		saved.Bindings[id] = back
 	}
-	return saved
+
+	w := &compact.Writer{}
+	if err := saved.Write(w); err != nil {
+		t.Fatal(err)
+	}
+	r, err := compact.NewReader("saved", w.Bytes("saved"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed, err := propagate.ReadSaved(r)
+	if err != nil || r.Done() != nil {
+		t.Fatal(err, r.Done())
+	}
+	if got, want := savedJSON(t, packed), savedJSON(t, saved); got != want {
+		t.Fatal("packed it is\n" + got + "\nwant\n" + want)
+	}
+	return packed
+}
+
+func savedJSON(t fataler, saved *propagate.Saved) string {
+	t.Helper()
+	raw, err := json.Marshal(struct {
+		*propagate.Saved
+		Bindings, Tombstones, Detached map[string]any
+	}{saved, keyed(saved.Bindings), keyed(saved.Tombstones), keyed(saved.Detached)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+func keyed[V any](records map[object.ID]V) map[string]any {
+	all := map[string]any{}
+	for id, r := range records {
+		all[id.Key()] = r
+	}
+	return all
 }
 
 func load(t fataler, saved *propagate.Saved, s *propagate.State, snapshots map[string]*fleet.Snapshot) propagate.State {

@@ -46,7 +46,7 @@ func (b *Binding) completions() map[string]int64 {
 		return nil
 	}
 
-	spec, _ := b.Active.Template.Object["spec"].(map[string]any)
+	spec, _ := b.Active.Template.Object()["spec"].(map[string]any)
 	total, ok := spec["completions"].(int64)
 	if !ok {
 		return nil
@@ -66,7 +66,7 @@ func shared(t *fleet.Template, s share, reviser *fleet.Script) (map[string]any, 
 		return reviser.Revised(t, s.replicas)
 	}
 
-	object := maps.Clone(t.Object)
+	object := maps.Clone(t.Object())
 	if _, workload := t.Demand.Wanted(); workload && reviser == nil {
 		object = t.Share(s.replicas)
 	}

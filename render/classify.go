@@ -228,7 +228,7 @@ func (it *item) scoped(scope object.Scope) *item {
 		return it
 	}
 
-	object := runtime.DeepCopyJSON(was.Object)
+	object := runtime.DeepCopyJSON(was.Object())
 	meta := object["metadata"].(map[string]any)
 	delete(meta, "namespace")
 
@@ -287,12 +287,12 @@ func idOf(d *document, group string) object.ID {
 func encryption(d *document, t *fleet.Template) *fleet.Finding {
 	f := &fleet.Finding{Code: fleet.FindingEncrypted, Severity: fleet.SeverityNotice, Object: t.ID, Origin: d.at("sops")}
 	switch {
-	case !object.IsEncrypted(t.Object):
+	case !object.IsEncrypted(t.Object()):
 		return nil
 	case strings.HasPrefix(t.Kind, "ENC["):
 		f.Severity, f.Origin = fleet.SeverityCaution, d.at("kind")
 		f.Message = "the kind of this document is encrypted, so that nobody can tell what it is: have SOPS encrypt the values alone, with encrypted_regex: ^(data|stringData)$"
-	case object.IsSecret(t.Object):
+	case object.IsSecret(t.Object()):
 		f.Message = fmt.Sprintf("%s is encrypted with SOPS: it is decrypted on the way to a push cluster with the keys of spec.decryption or run --decryption, and by the Flux of a pull cluster", t.ID)
 	default:
 		return nil

@@ -224,7 +224,7 @@ func TestUsualKustomizationsPass(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := b.Snapshot.Templates.At("default/Deployment.apps/p-d7").Object["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)["containers"].([]any)[0].(map[string]any)["env"].([]any)
+	env := b.Snapshot.Templates.At("default/Deployment.apps/p-d7").Object()["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)["containers"].([]any)[0].(map[string]any)["env"].([]any)
 	if len(env) != 20 {
 		t.Errorf("%d variables", len(env))
 	}

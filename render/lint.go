@@ -57,7 +57,7 @@ func lint(d *document, t *fleet.Template) *fleet.Finding {
 		}
 	}
 
-	meta, _ := t.Object["metadata"].(map[string]any)
+	meta, _ := t.Object()["metadata"].(map[string]any)
 	annotations, _ := meta["annotations"].(map[string]any)
 	size := 0
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
@@ -78,7 +78,7 @@ func lint(d *document, t *fleet.Template) *fleet.Finding {
 		fault("data", "data is %d bytes, the limit is %d", size, maxData)
 	}
 
-	if size := minJSONSize(t.Object); size > maxRequest {
+	if size := minJSONSize(t.Object()); size > maxRequest {
 		fault("", "the object is %d bytes, the limit is %d", size, maxRequest)
 	} else if size > maxStored && len(faults) == 0 {
 		f.Severity, f.Origin = fleet.SeverityCaution, d.origin
@@ -147,7 +147,7 @@ func invalidReplicas(t *fleet.Template) string {
 		return ""
 	}
 
-	spec, _ := t.Object["spec"].(map[string]any)
+	spec, _ := t.Object()["spec"].(map[string]any)
 	switch n := spec["replicas"].(type) {
 	case nil:
 		return ""
@@ -170,7 +170,7 @@ func dataSize(t *fleet.Template) (size int) {
 	}
 
 	for _, field := range []string{"data", "binaryData", "stringData"} {
-		values, _ := t.Object[field].(map[string]any)
+		values, _ := t.Object()[field].(map[string]any)
 		encoded := field == "binaryData" || field == "data" && t.Kind == "Secret"
 		for _, value := range values {
 			text, _ := value.(string)

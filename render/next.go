@@ -17,6 +17,7 @@ import (
 
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/object"
+	"github.com/fairlead/fairlead/ordered"
 )
 
 // next is a build in progress: prev, and the units that replace its units.
@@ -348,19 +349,35 @@ func (n *next) snapshot() *fleet.Snapshot {
 	}
 
 	s := b.Snapshot()
-	for _, name := range names {
-		if u := n.replaced[name]; u != nil {
-			s.Units = s.Units.With(name, n.unit(name, u))
-		} else {
-			s.Units = s.Units.Without(name)
-		}
-	}
+	s.Units = n.units(s.Units, names)
 
 	if n.layout != n.prev.layout {
 		s.Unparsed = n.layout.unparsedFiles()
 	}
 
 	return s
+}
+
+// units are the entries of the units in the snapshot.
+func (n *next) units(before ordered.Map[*fleet.Unit], names []string) ordered.Map[*fleet.Unit] {
+	all := map[string]*fleet.Unit{}
+	for _, name := range names {
+		if u := n.replaced[name]; u != nil {
+			all[name] = n.unit(name, u)
+		}
+	}
+	if before.Len() == 0 {
+		return ordered.Of(all)
+	}
+
+	for _, name := range names {
+		if u := all[name]; u != nil {
+			before = before.With(name, u)
+		} else {
+			before = before.Without(name)
+		}
+	}
+	return before
 }
 
 // keep stores an older, equal value in a unit that was just rendered. Units of

@@ -94,6 +94,7 @@ func (r *Renderer) whole(fsys fs.FS, earlier map[string]fs.FS) (t *Tried) {
 		if u == nil {
 			return false
 		}
+		u.in(fsys)
 		n.replaced[name] = u
 		return true
 	}
@@ -166,7 +167,7 @@ func (r *Renderer) Try(prev *Build, fsys fs.FS, changed []string) (t *Tried) {
 // recovered is deferred where a tree is rendered: one on which that fails is refused,
 // on every machine alike. The units have a recover of their own (unit.go).
 func recovered(t **Tried) {
-	if recover() != nil {
+	if fleet.Recovered(recover()) {
 		*t = refused(Problems{{Message: defect}})
 	}
 }
@@ -203,6 +204,16 @@ func (b *Build) current(fsys fs.FS, name string) *unit {
 
 // replace replaces units; nil removes one.
 func (b *Build) replace(units map[string]*unit) {
+	if b.units.Len() == 0 {
+		there := maps.Clone(units)
+		maps.DeleteFunc(there, func(_ string, u *unit) bool { return u == nil })
+		b.units = ordered.Of(there)
+		for _, u := range there {
+			b.index(nil, u)
+		}
+		return
+	}
+
 	for name, u := range units {
 		before := b.units.At(name)
 		if u == nil {

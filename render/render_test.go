@@ -114,7 +114,7 @@ func snapshot(s *fleet.Snapshot) string {
 	}
 
 	for t := range s.Templates.Values() {
-		fmt.Fprintf(&out, "template %s %s in %s\n  %s\n", t.ID, t.Origin, t.Unit, compact(t.Object))
+		fmt.Fprintf(&out, "template %s %s in %s\n  %s\n", t.ID, t.Origin, t.Unit, compact(t.Object()))
 	}
 	for f := range s.Findings.Values() {
 		fmt.Fprintf(&out, "%s %s %s: %s\n", f.Severity, f.Code, f.Origin, f.Message)

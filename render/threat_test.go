@@ -266,7 +266,7 @@ func TestT32PanicIsAnErrorOfItsUnit(t *testing.T) {
 	delete(fsys, "a/kustomization.yaml")
 	delete(fsys, "a/schema.json")
 
-	if b, err := r.Render(fsys); err != nil || len(b.Snapshot.Templates.At("b/Deployment.apps/web").Object["spec"].(map[string]any)) == 0 {
+	if b, err := r.Render(fsys); err != nil || len(b.Snapshot.Templates.At("b/Deployment.apps/web").Object()["spec"].(map[string]any)) == 0 {
 		t.Errorf("the next tree: %v", err)
 	}
 }
@@ -300,7 +300,7 @@ func TestT33UnitOrderDoesNotMatter(t *testing.T) {
 			t.Fatal(like, err)
 		}
 
-		alone[like] = compact(b.Snapshot.Templates.At("u/Deployment.apps/web").Object["spec"])
+		alone[like] = compact(b.Snapshot.Templates.At("u/Deployment.apps/web").Object()["spec"])
 	}
 
 	if alone["a"] == alone["b"] {
@@ -327,7 +327,7 @@ func TestT33UnitOrderDoesNotMatter(t *testing.T) {
 		}
 
 		for i, like := range order {
-			if got := compact(b.Snapshot.Templates.At(fmt.Sprintf("u%d/Deployment.apps/web", i)).Object["spec"]); got != alone[like] {
+			if got := compact(b.Snapshot.Templates.At(fmt.Sprintf("u%d/Deployment.apps/web", i)).Object()["spec"]); got != alone[like] {
 				rt.Fatalf("unit %d of %v gives\n%s, alone\n%s", i, order, got, alone[like])
 			}
 		}

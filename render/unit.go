@@ -47,6 +47,8 @@ type unit struct {
 	// ones.
 	broken []fleet.Problem
 	more   int // problems that are not in it
+	// again renders it, where only its digests were recalled; nil for any other.
+	again *again
 }
 
 // defect is why a tree or a unit is refused on which rendering itself fails (decision
@@ -63,7 +65,7 @@ func render(fsys fs.FS, name string, root bool, kinds fleet.Kinds) (u *unit, inv
 	u = &unit{path: name, root: root, reads: v.reads}
 	defer func() {
 		// Whatever fails here fails on every machine. What it says may quote a value.
-		if recover() != nil {
+		if fleet.Recovered(recover()) {
 			u.items, u.broken, u.more, invalid = nil, []fleet.Problem{problem(name, 0, defect)}, 0, nil
 		}
 	}()

@@ -80,10 +80,7 @@ func (q *request) object(kind, namespace, name string) (object.ID, error) {
 
 // find returns the objects that a reference means: those of the state, or else former ones.
 func (q *request) find(r object.Reference, wanted func(object.ID) bool) (found []object.ID) {
-	kinds := object.KindNames{}
-	for t := range q.state.Snapshot.Templates.Values() {
-		kinds.Define(t.ID, t.Object)
-	}
+	kinds := q.state.Snapshot.KindNames()
 	matches := func(id object.ID) bool { return id.Name == r.Name && wanted(id) && r.Matches(id, kinds) }
 	for t := range q.state.Snapshot.Templates.Values() {
 		if matches(t.ID) {

@@ -124,7 +124,8 @@ func newUninstall() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "uninstall",
 		Short: "Remove the controller and every Fleet from a cluster, and touch no member",
-		Long: `Deletes what 'fairlead install' applied, and what config/page adds to it: first the controller, then the definition of
+		Long: `Deletes what 'fairlead install' applied, and what config/page and
+config/sharding add to it: first the controller, then the definition of
 the kind Fleet with every Fleet, then the namespace with what is in it. Nothing is
 deleted on any member: what runs there goes on running, and bears the marks of its fleet,
 so that the same fleet can take it up again.`,

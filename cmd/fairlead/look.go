@@ -120,6 +120,8 @@ func (f *lookFlags) states(repo *source.Repo) (*history.States, error) {
 	}
 	if dir, err := history.DefaultCacheDir(); err == nil && !f.noCache {
 		l.Cache = history.NewCache(dir, f.path, l.Since, l.History.Gates)
+		l.Cache.Recalls = true
+		collectLess()
 	}
 
 	return l, nil

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead/fairlead/change"
+	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/printable"
 )
@@ -35,7 +36,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	cmd, err := root.ExecuteContextC(withProgress(ctx, stderr))
+	cmd, err := executed(func() (*cobra.Command, error) { return root.ExecuteContextC(withProgress(ctx, stderr)) })
 	var usage *usageError
 	var option *change.OptionError
 	var quiet *exitError
@@ -51,6 +52,20 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 	fmt.Fprintf(stderr, "fairlead: %v\n", err)
 	return exitFailed
+}
+
+// executed turns the panic of what a command cannot read any more into its error.
+func executed(execute func() (*cobra.Command, error)) (cmd *cobra.Command, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			lost, ok := r.(fleet.Unavailable)
+			if !ok {
+				panic(r)
+			}
+			err = lost
+		}
+	}()
+	return execute()
 }
 
 // usageError is the error of an invalid command line.

@@ -3,12 +3,8 @@
 package history
 
 import (
-	"bytes"
 	"cmp"
-	"compress/gzip"
-	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -16,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead/fairlead/compact"
 	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/propagate"
 )
@@ -24,10 +21,18 @@ import (
 // again. The commit, the path, the gates and the engine determine a state and make
 // up its name: the cache needs no invalidation, and deleting it loses nothing but
 // time. Like a checkpoint it holds no manifests.
-type Cache struct{ dir string }
+type Cache struct {
+	dir string
 
-// cacheFormat is the format of the kept states.
-const cacheFormat = 5
+	// Recalls has trees that were rendered in another process not rendered again. An
+	// object that cannot be read when it is asked for is then a panic with
+	// fleet.Unavailable, so it is for commands, which end with that.
+	Recalls  bool
+	rendered int // units that the history had rendered when they were kept
+}
+
+// stateFormat is the format of the kept states.
+const stateFormat = "fairlead state 6"
 
 // maxCached is how many states of one fleet are kept, the most recently used ones.
 const maxCached = 64
@@ -44,15 +49,18 @@ func DefaultCacheDir() (string, error) {
 // NewCache returns the cache of the states of a path with these gates, folded from
 // the commit since ("" is the usual beginning).
 func NewCache(dir, path, since string, gates map[string]bool) *Cache {
-	key := []string{Engine, fmt.Sprint(cacheFormat), filepath.Clean(path), since}
+	key := []string{Engine, stateFormat, filepath.Clean(path), since}
 	for _, gate := range slices.Sorted(maps.Keys(gates)) {
 		key = append(key, fmt.Sprint(gate, "=", gates[gate]))
 	}
 	name := object.DigestOf([]byte(strings.Join(key, "\x00"))).String()
-	return &Cache{filepath.Join(dir, name[len("sha256:"):][:16])}
+	return &Cache{dir: filepath.Join(dir, name[len("sha256:"):][:16])}
 }
 
-func (c *Cache) file(commit string) string { return filepath.Join(c.dir, commit+".gz") }
+func (c *Cache) file(commit string) string { return filepath.Join(c.dir, commit+suffix) }
+
+// suffix is that of the files of states.
+const suffix = ".state"
 
 // Has reports whether the cache has the state at a commit.
 func (c *Cache) Has(commit string) bool {
@@ -74,14 +82,15 @@ func (c *Cache) Load(commit string, history *History) (Folded, bool) {
 	if err != nil {
 		return Folded{}, false
 	}
-	in, err := decode(raw)
+	in, begun, err := decode(raw)
 	if err != nil || in.Commit != commit {
 		os.Remove(c.file(commit))
 		return Folded{}, false
 	}
 
 	in.Rehydrated = true
-	state, err := Restore(in.Saved, history)
+	c.recall(history)
+	state, err := Restore(in, history)
 	if err != nil {
 		os.Remove(c.file(commit))
 		return Folded{}, false
@@ -89,13 +98,22 @@ func (c *Cache) Load(commit string, history *History) (Folded, bool) {
 
 	now := time.Now()
 	_ = os.Chtimes(c.file(commit), now, now) // without it the file is pruned sooner
-	return Folded{state, in.Begun}, true
+	return Folded{state, begun}, true
 }
 
 // Keep stores a state. Errors are ignored: the next command folds again.
 func (c *Cache) Keep(f *Folded) {
 	raw, err := encode(f)
-	if err != nil || os.MkdirAll(c.dir, 0o700) != nil {
+	if err != nil {
+		return
+	}
+	c.write(c.file(f.Commit), raw)
+	c.prune()
+}
+
+// write writes a file, all of it or nothing.
+func (c *Cache) write(file string, raw []byte) {
+	if os.MkdirAll(c.dir, 0o700) != nil {
 		return
 	}
 	tmp, err := os.CreateTemp(c.dir, "new-*")
@@ -103,12 +121,9 @@ func (c *Cache) Keep(f *Folded) {
 		return
 	}
 	_, err = tmp.Write(raw)
-	if closeErr := tmp.Close(); err != nil || closeErr != nil || os.Rename(tmp.Name(), c.file(f.Commit)) != nil {
+	if closeErr := tmp.Close(); err != nil || closeErr != nil || os.Rename(tmp.Name(), file) != nil {
 		os.Remove(tmp.Name())
-		return
 	}
-
-	c.prune()
 }
 
 // prune removes the least recently used states, and temporary files that a killed
@@ -124,9 +139,9 @@ func (c *Cache) prune() {
 		info, err := e.Info()
 		switch {
 		case err != nil:
-		case strings.HasSuffix(e.Name(), ".gz"):
+		case strings.HasSuffix(e.Name(), suffix):
 			used[e.Name()] = info.ModTime()
-		case time.Since(info.ModTime()) > time.Hour:
+		case e.Name() != unitsFile && time.Since(info.ModTime()) > time.Hour:
 			os.Remove(filepath.Join(c.dir, e.Name()))
 		}
 	}
@@ -139,64 +154,22 @@ func (c *Cache) prune() {
 	}
 }
 
-// cached is a propagate.Saved as JSON has it, whose keys are texts.
-type cached struct {
-	*propagate.Saved
-	Begun                bool
-	Bindings             map[string]propagate.BindingRecord
-	Tombstones, Detached map[string]propagate.TombstoneRecord
-}
-
-// encode encodes a state, and thaw decodes it. gzip adds a checksum.
+// encode encodes a state, and decode decodes it.
 func encode(f *Folded) ([]byte, error) {
-	saved := f.Save()
-	var b bytes.Buffer
-	w, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
-	if err != nil {
-		return nil, err
-	}
-
-	err = json.NewEncoder(w).Encode(cached{saved, f.Begun, texts(saved.Bindings), texts(saved.Tombstones), texts(saved.Detached)})
-	if closeErr := w.Close(); err == nil {
-		err = closeErr
-	}
-
-	return b.Bytes(), err
+	w := &compact.Writer{}
+	w.Bool(f.Begun)
+	err := f.Save().Write(w)
+	return w.Bytes(stateFormat), err
 }
 
-func decode(raw []byte) (*cached, error) {
-	r, err := gzip.NewReader(bytes.NewReader(raw))
+func decode(raw []byte) (saved *propagate.Saved, begun bool, err error) {
+	r, err := compact.NewReader(stateFormat, raw)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	text, err := io.ReadAll(r) // to the end, where the checksum is
-	if err != nil {
-		return nil, err
+	begun = r.Bool()
+	if saved, err = propagate.ReadSaved(r); err == nil {
+		err = r.Done()
 	}
-
-	in := cached{Saved: &propagate.Saved{}}
-	if err := json.Unmarshal(text, &in); err != nil {
-		return nil, err
-	}
-
-	in.Saved.Bindings, in.Saved.Tombstones, in.Saved.Detached = ids(in.Bindings), ids(in.Tombstones), ids(in.Detached)
-	return &in, nil
-}
-
-func texts[V any](records map[object.ID]V) map[string]V {
-	out := make(map[string]V, len(records))
-	for id, r := range records {
-		out[id.Key()] = r
-	}
-	return out
-}
-
-func ids[V any](records map[string]V) map[object.ID]V {
-	out := make(map[object.ID]V, len(records))
-	for key, r := range records {
-		if id, ok := object.ParseKey(key); ok {
-			out[id] = r
-		}
-	}
-	return out
+	return saved, begun, err
 }

@@ -202,7 +202,7 @@ func compareKustomizations(t *testing.T, s *fleet.Snapshot, checkout string) {
 		if objects[template.Unit] == nil {
 			objects[template.Unit] = map[string]map[string]any{}
 		}
-		objects[template.Unit][template.Key()] = template.Object
+		objects[template.Unit][template.Key()] = template.Object()
 	}
 
 	same, different, neither := 0, 0, 0
@@ -228,7 +228,7 @@ func compareKustomizations(t *testing.T, s *fleet.Snapshot, checkout string) {
 
 		theirs := map[string]map[string]any{}
 		for template := range build.Snapshot.Templates.Values() {
-			theirs[template.Key()] = template.Object
+			theirs[template.Key()] = template.Object()
 		}
 		if sameObjects(objects[unit.Path], theirs) {
 			same++

@@ -59,12 +59,15 @@ func (l *States) At(head string) (propagate.State, error) {
 		return l.last.State, nil // a plan after another one has the same base
 	}
 
-	began := time.Now()
 	from := l.kept(head)
+	if l.Cache != nil {
+		defer l.Cache.keepUnits(l.History)
+	}
 	if from.Commit == head {
 		l.last = &from
 		return from.State, nil
 	}
+	began := time.Now()
 
 	commits, err := l.Commits(from.Commit, head)
 	if err == nil && !from.Begun && from.Commit != "" && l.Since == "" && Begins(commits) {

@@ -126,8 +126,8 @@ func (t *Timeline) documents(c *source.Commit, before, after *fleet.Snapshot) {
 		was = before.Templates
 	}
 	for d := range ordered.Diff(was, after.Templates) {
-		if d.Has {
-			t.Kinds.Define(d.After.ID, d.After.Object)
+		if d.Has && d.After.GroupKind() == object.CRD {
+			t.Kinds.Define(d.After.ID, d.After.Object())
 		}
 	}
 

@@ -27,7 +27,7 @@ func Documents(s *fleet.Snapshot) output.List {
 		add(p.Origin, policy(p), p.Ref.Namespace, p.Ref.Kind(), p.Ref.Name)
 	}
 	for t := range s.Templates.Values() {
-		add(t.Origin, t.Object, t.Namespace, t.Kind, t.Name)
+		add(t.Origin, t, t.Namespace, t.Kind, t.Name)
 	}
 
 	slices.SortStableFunc(all, func(a, b placed) int {

@@ -153,7 +153,7 @@ func (v *View) templates() output.List {
 				pending = b.Pending.Reason
 			}
 		}
-		found.Items = append(found.Items, output.Item{Object: t.Object, Row: []any{t.Namespace, t.Kind, t.Name, policy, clusters, pending, t.Origin.String()}})
+		found.Items = append(found.Items, output.Item{Object: t, Row: []any{t.Namespace, t.Kind, t.Name, policy, clusters, pending, t.Origin.String()}})
 	}
 
 	return found

@@ -102,10 +102,7 @@ func (w Words) Names(resource string) []string {
 			}
 		}
 	default:
-		kinds := object.KindNames{}
-		for t := range w.State.Snapshot.Templates.Values() {
-			kinds.Define(t.ID, t.Object)
-		}
+		kinds := w.State.Snapshot.KindNames()
 		kind, group, _ := strings.Cut(strings.ToLower(resource), ".")
 		for t := range w.State.Snapshot.Templates.Values() {
 			asked := object.Reference{Kind: kind, Group: group, Namespace: w.Namespace, Name: t.Name}

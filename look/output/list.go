@@ -24,7 +24,8 @@ type List struct {
 	Live    bool // read from clusters: the values of Secrets are shown, as kubectl does
 }
 
-// Item is one thing found: as an object, and as a row under the columns.
+// Item is one thing found: as an object, or as what has one when it is asked for its
+// Object, and as a row under the columns.
 type Item struct {
 	Object  any
 	Row     []any
@@ -310,6 +311,9 @@ func (l List) sort(by string) error {
 
 // asUnstructured takes an object through its JSON, which keeps whole numbers whole.
 func asUnstructured(value any) (*unstructured.Unstructured, error) {
+	if m, ok := value.(interface{ Object() map[string]any }); ok {
+		value = m.Object()
+	}
 	if m, ok := value.(map[string]any); ok {
 		return &unstructured.Unstructured{Object: m}, nil
 	}

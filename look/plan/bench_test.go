@@ -139,7 +139,9 @@ func benchStates(b *testing.B, g *sourcetest.Repo, cache string) *history.States
 	if err != nil {
 		b.Fatal(err)
 	}
-	return &history.States{Repo: repo, History: history.New(repo, "."), Cache: history.NewCache(cache, ".", "", nil)}
+	kept := history.NewCache(cache, ".", "", nil)
+	kept.Recalls = true
+	return &history.States{Repo: repo, History: history.New(repo, "."), Cache: kept}
 }
 
 func benchPlan(b *testing.B, states *history.States, head string) *plan.Plan {

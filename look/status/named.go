@@ -10,10 +10,7 @@ import (
 // Named returns the objects that a user's reference means, of those that a state has or
 // removes on a cluster that on reports.
 func Named(s *propagate.State, asked object.Reference, on func(cluster string) bool) (ids []object.ID) {
-	kinds := object.KindNames{}
-	for t := range s.Snapshot.Templates.Values() {
-		kinds.Define(t.ID, t.Object)
-	}
+	kinds := s.Snapshot.KindNames()
 
 	there := func(id object.ID) bool {
 		for c := range s.Snapshot.Clusters.Values() {
