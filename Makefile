@@ -40,11 +40,11 @@ fuzz: ## every fuzz target for a minute each
 FAULTS ?= 1000
 SOAK ?= 100000
 
-soak: ## the laws and the oracle over many random histories, and 1,000 fault runs; FAIRLEAD_SOAK_SEED repeats a run
+soak: ## the laws and the oracle over many random histories, and 1,000 fault runs, with one process and with two and three; FAIRLEAD_SOAK_SEED repeats a run
 	@seed=$${FAIRLEAD_SOAK_SEED:-$$(date +%s)}; \
 	echo "$(SOAK) histories each; the same ones again: FAIRLEAD_SOAK_SEED=$$seed make soak SOAK=$(SOAK)"; \
 	$(GO) test ./propagate -run '^Test(Oracle|Laws|FailoverLaws)$$' -rapid.checks=$(SOAK) -rapid.seed=$$seed -timeout 12h -v
-	FAIRLEAD_FAULT_SEEDS=$(FAULTS) $(GO) test ./reconcile -run '^TestFaults$$' -timeout 6h
+	FAIRLEAD_FAULT_SEEDS=$(FAULTS) $(GO) test ./reconcile -run '^Test(Replica)?Faults$$' -timeout 8h
 
 race: ## every test on embedded members, with the race detector (some ten minutes)
 	$(GO) test -race -short -timeout 30m ./...
