@@ -151,7 +151,9 @@ func (r *ContentRecord) content() *Content {
 func (t *Tombstone) Record() TombstoneRecord {
 	r := TombstoneRecord{APIVersion: t.APIVersion}
 	for _, removal := range t.Clusters {
-		r.Clusters = append(r.Clusters, RemovalRecord{removal.Cluster, removal.Preserve, removal.Commit, removal.Released.record(), removal.Successors, removal.Owners, removal.Users})
+		released := removal.Released.record()
+		released.Made = nil // it is not made again
+		r.Clusters = append(r.Clusters, RemovalRecord{removal.Cluster, removal.Preserve, removal.Commit, released, removal.Successors, removal.Owners, removal.Users})
 	}
 	return r
 }
