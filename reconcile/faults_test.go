@@ -6,19 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
-	"net/http"
 	"os"
-	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,20 +21,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
-	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/dispatch/embedded"
-	"github.com/fairlead/fairlead/dispatch/member"
 	"github.com/fairlead/fairlead/dispatch/push"
-	"github.com/fairlead/fairlead/fleet"
-	"github.com/fairlead/fairlead/lease"
 	"github.com/fairlead/fairlead/look/history"
 	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/propagate"
-	"github.com/fairlead/fairlead/reconcile"
-	"github.com/fairlead/fairlead/reconcile/sharing"
 	"github.com/fairlead/fairlead/source"
 	"github.com/fairlead/fairlead/source/sourcetest"
 	"github.com/fairlead/fairlead/testenv/kubetest"
@@ -198,28 +186,6 @@ type faultyWorld struct {
 	said      []string
 }
 
-// process is a replica, or the only one.
-type process struct {
-	world   *faultyWorld
-	pod     string
-	state   string
-	loop    *reconcile.Loop
-	replica *sharing.Replica // nil for a single process
-	alive   *life
-	cut     atomic.Bool // from the API server of the Leases
-	lags    atomic.Bool // folds nothing new
-}
-
-// life is of one process: when it is killed, nothing that it does reaches
-// anybody any more.
-type life struct {
-	end     context.CancelFunc
-	endLoop func() // and waits until it has
-	pod     string
-	over    chan struct{}
-	ended   sync.WaitGroup // the loop, and what runs its Leases
-}
-
 var faultTemplates = []string{"a", "b", "c", "d", "e"}
 
 // begin writes the fleet: a template that stays, some that come and go, and a
@@ -330,102 +296,6 @@ func (r *faultyWorld) meddle(cluster string) {
 		return
 	}
 	_, _ = client.Patch(context.Background(), name, "application/merge-patch+json", []byte(`{"data":{"v":"by hand"}}`), metav1.PatchOptions{FieldManager: "hand"})
-}
-
-// sharingRules are the timings of the Leases: they expire during a run.
-var sharingRules = lease.DefaultRules().Scaled(0.03)
-
-// run begins a process on the state directory.
-func (p *process) run() {
-	r := p.world
-	r.t.Helper()
-	l := &life{pod: p.pod, over: make(chan struct{})}
-	options := reconcile.Options{
-		Repo: r.repo.Dir, Ref: "main", Path: ".", StateDir: p.state, Interval: 10 * time.Millisecond,
-		Watch: true, Relist: 2 * time.Second, Reexamine: 2 * time.Second, Backoff: dispatch.Backoff{Base: 5 * time.Millisecond, Max: 100 * time.Millisecond},
-		Members: func(c *fleet.Cluster) (member.Member, error) {
-			if p.replica != nil {
-				return p.replica.Push(r.clusters[c.Name].config(l), c)
-			}
-			return push.New(r.clusters[c.Name].config(l), push.Options{})
-		},
-		Report: func(e reconcile.Event) { r.say(p.pod + ": " + e.String()) },
-	}
-	if r.hub != nil {
-		p.replica = sharing.New(sharing.Options{
-			Leases: coordinationv1.NewForConfigOrDie(p.hubConfig(l)).Leases("default"), Fleet: "team/acme", Pod: p.pod, Shards: 8, Rules: sharingRules,
-			Changed: func() {}, Failed: func(err error) { r.say(p.pod + ": " + err.Error()) },
-		})
-		options.Shares = p.replica
-		options.Turn = func(context.Context) (func(), error) {
-			if p.lags.Load() {
-				return nil, errChaos
-			}
-			return func() {}, nil
-		}
-	}
-	loop, err := reconcile.Open(context.Background(), options)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	ctx, end := context.WithCancel(context.Background())
-	l.end = end
-	p.loop, p.alive = loop, l
-	if p.replica != nil {
-		p.replica.Attach(loop)
-		l.ended.Go(func() { _ = p.replica.Run(ctx) })
-	}
-	rounds, endRounds := context.WithCancel(ctx)
-	over := make(chan struct{})
-	l.endLoop = func() { endRounds(); <-over }
-	l.ended.Go(func() {
-		defer close(over)
-		_ = loop.Run(rounds) // what fails is reported, and tried again
-	})
-}
-
-// hubConfig reaches the API server of the Leases for as long as a process lives.
-func (p *process) hubConfig(l *life) *rest.Config {
-	config := rest.CopyConfig(p.world.hub.config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(req *http.Request) (*http.Response, error) {
-			select {
-			case <-l.over:
-				return nil, errChaos
-			default:
-			}
-			if p.cut.Load() {
-				return nil, errChaos
-			}
-			return next.RoundTrip(req)
-		})
-	})
-	return config
-}
-
-// kill ends the process: from this moment on none of its requests arrive.
-func (p *process) kill() {
-	if p.alive == nil {
-		return
-	}
-	close(p.alive.over)
-	p.alive.end()
-	p.alive.ended.Wait()
-	_ = p.loop.Close() // its requests fail, as those of a dead process; closed twice is closed
-	p.alive = nil
-}
-
-// leave ends the process as SIGTERM does: it gives its Leases back, if it can.
-func (p *process) leave() {
-	if p.alive == nil {
-		return
-	}
-	p.alive.endLoop()
-	_ = p.loop.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	_ = p.replica.Stop(ctx) // it may be cut off
-	p.kill()
 }
 
 func (r *faultyWorld) say(line string) {
@@ -581,164 +451,4 @@ func (m *faultModel) difference(cluster, name string, live *unstructured.Unstruc
 		return fmt.Sprintf("%s: has %q and is ours, though nothing wants it there", name, value)
 	}
 	return ""
-}
-
-// chaos is the way to one member.
-type chaos struct {
-	way way
-
-	mu      sync.Mutex
-	rng     *rand.Rand
-	mood    string
-	open    chan struct{} // closed when a black hole ends
-	deletes []string      // the objects of all deletes that were sent
-	sent    []sent        // in the order in which it arrived
-}
-
-func (c *chaos) deleted() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.deletes)
-}
-
-// moods are what can be wrong with the way to a member.
-var moods = []string{"well", "slow", "resets", "loses answers", "black hole", "409", "429", "500", "503", "proxy", "breaks off"}
-
-func (c *chaos) rage(mood int) {
-	c.calm()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.mood = moods[mood]
-}
-
-func (c *chaos) calm() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.mood = "well"
-	close(c.open)
-	c.open = make(chan struct{})
-}
-
-// config reaches the member for as long as a process lives.
-func (c *chaos) config(l *life) *rest.Config {
-	config := rest.CopyConfig(c.way.config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(req *http.Request) (*http.Response, error) { return c.roundTrip(l, next, req) })
-	})
-	return config
-}
-
-var errChaos = errors.New("injected")
-
-func (c *chaos) roundTrip(l *life, next http.RoundTripper, req *http.Request) (*http.Response, error) {
-	c.mu.Lock()
-	mood, dice, open := c.mood, c.rng.IntN(100), c.open
-	if req.Method == http.MethodDelete {
-		c.deletes = append(c.deletes, path.Base(req.URL.Path))
-	}
-	c.mu.Unlock()
-	select {
-	case <-l.over:
-		return nil, errChaos
-	default:
-	}
-	if dice < 50 {
-		mood = "well" // nothing goes wrong every time
-	}
-	switch mood {
-	case "slow":
-		time.Sleep(time.Duration(dice) * time.Millisecond / 4)
-	case "resets":
-		return nil, errChaos
-	case "black hole":
-		select {
-		case <-open:
-		case <-l.over:
-		case <-req.Context().Done():
-		}
-		return nil, errChaos
-	case "409", "429", "500", "503":
-		return faultAnswer(req, mood), nil
-	case "proxy":
-		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/html"}},
-			Body: io.NopCloser(strings.NewReader("<html>log in</html>")), Request: req}, nil
-	}
-	c.note(l, req)
-	resp, err := next.RoundTrip(req)
-	if err != nil {
-		return nil, err
-	}
-	select {
-	case <-l.over:
-		resp.Body.Close()
-		return nil, errChaos // it was done, and nobody hears of it
-	default:
-	}
-	switch mood {
-	case "loses answers":
-		resp.Body.Close()
-		return nil, errChaos
-	case "breaks off":
-		resp.Body = broken{resp.Body, io.LimitReader(resp.Body, int64(dice))}
-	}
-	return resp, nil
-}
-
-// note keeps the commit whose content a request sends.
-func (c *chaos) note(l *life, req *http.Request) {
-	if req.Method != http.MethodPatch || req.GetBody == nil {
-		return
-	}
-	body, err := req.GetBody()
-	if err != nil {
-		return
-	}
-	raw, _ := io.ReadAll(body)
-	if m := revisionIn.FindSubmatch(raw); m != nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.sent = append(c.sent, sent{path.Base(req.URL.Path), string(m[1]), l.pod})
-	}
-}
-
-var revisionIn = regexp.MustCompile(`"fairlead.dev/revision":"([0-9a-f]{40})"`)
-
-// sent is the content of an object that a member was sent: as of a commit, by a replica.
-type sent struct{ object, commit, pod string }
-
-// setBack says of which objects the member was sent an older content after a newer one.
-func (c *chaos) setBack(line []string) (wrong []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	newest := map[string]sent{}
-	for _, s := range c.sent {
-		was := newest[s.object]
-		if was.commit != "" && slices.Index(line, s.commit) < slices.Index(line, was.commit) {
-			wrong = append(wrong, fmt.Sprintf("%s sent %s as of %.7s after %s had sent it as of %.7s", s.pod, s.object, s.commit, was.pod, was.commit))
-		}
-		newest[s.object] = s
-	}
-	return wrong
-}
-
-// broken is an answer that ends too early.
-type broken struct {
-	io.Closer
-	part io.Reader
-}
-
-func (b broken) Read(p []byte) (int, error) {
-	n, err := b.part.Read(p)
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
-	return n, err
-}
-
-func faultAnswer(req *http.Request, mood string) *http.Response {
-	code, _ := strconv.Atoi(mood)
-	body := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"message":"injected"}`, map[int]string{
-		401: "Unauthorized", 409: "Conflict", 429: "TooManyRequests", 500: "InternalError", 503: "ServiceUnavailable",
-	}[code], code)
-	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: req}
 }

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead/fairlead/dispatch"
+	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/dispatch/member/dryrun"
+	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/look/history"
+	"github.com/fairlead/fairlead/object"
+	"github.com/fairlead/fairlead/ordered"
+	"github.com/fairlead/fairlead/propagate"
+)
+
+// dispatch passes on to the dispatcher what changed since the last Sync.
+func (l *Loop) dispatch() error {
+	snapshot := l.state.Snapshot
+	if snapshot == nil {
+		return nil
+	}
+
+	found := l.resolveMembers(snapshot)
+	var changed map[string][]object.ID
+	if l.synced.Snapshot != nil { // otherwise every member is new, and all its keys are examined
+		changed = changedKeys(&l.synced, &l.state)
+	}
+	// With new credentials and keys what was refused may be allowed.
+	all := l.renewed || l.opt.Clock.Elapsed()-l.examined >= l.opt.Reexamine
+	if len(changed) == 0 && !found && !all && l.synced.Accepted == l.state.Accepted {
+		return nil
+	}
+
+	state := l.state
+	want := newDesired(&state)
+	want.marker.Has = history.Holds(l.repo, state.Commit)
+	want.source = sync.OnceValue(func() member.Source { return l.source(state.Accepted) })
+	if err := l.dispatcher.Sync(want, changed, dispatch.SyncOptions{All: all, OnlyKnown: state.Refusal != nil}); err != nil {
+		return err
+	}
+
+	l.opt.At("synced")
+	if all {
+		l.examined, l.renewed = l.opt.Clock.Elapsed(), false
+	}
+	l.synced = state
+	return nil
+}
+
+// source returns a commit for dispatch to record; of one that cannot be read it has
+// the hash.
+func (l *Loop) source(commit string) member.Source {
+	c, err := l.repo.Commit(commit)
+	if err != nil {
+		return member.Source{Commit: commit}
+	}
+	return member.Source{Commit: commit, Subject: c.Subject, When: c.When}
+}
+
+// resolveMembers connects to the clusters that are new or changed, and drops those that
+// left. It reports whether it connected to any. A cluster that cannot be reached does
+// not hold up the others.
+func (l *Loop) resolveMembers(snapshot *fleet.Snapshot) (found bool) {
+	refusing := l.refusing()
+	again := l.takeReconnects()
+	maps.Copy(refusing, again)
+	l.renewed = l.renewed || len(again) > 0
+	others := l.clustersOfOthers(snapshot)
+	failed := map[string]error{}
+	for name, c := range snapshot.Clusters.All() {
+		if others[name] != nil {
+			continue
+		}
+		if known := l.members[name]; known != nil && l.unreached[name] == nil && !refusing[name] && reflect.DeepEqual(known.Spec, c.Spec) {
+			continue
+		}
+
+		l.resolved[name] = l.opt.Clock.Elapsed()
+		m, err := l.opt.Members(c)
+		if err != nil {
+			l.setUnreached(name, err)
+			failed[name] = err
+			continue
+		}
+		if l.opt.DryRun {
+			m = dryrun.Wrap(m)
+		}
+		l.dispatcher.Expect(name, types.UID(c.Spec.ID))
+		if taken, err := l.take(c, m); err != nil {
+			l.setUnreached(name, err)
+			failed[name] = err
+			continue
+		} else if !taken {
+			continue
+		}
+		l.setReached(name, c)
+		l.once(name, nil)
+		found = true
+	}
+
+	l.tellUnresolved(failed, snapshot.Clusters.Len())
+	left := func(name string) bool {
+		_, stays := snapshot.Clusters.Get(name)
+		return !stays
+	}
+	for name := range l.members {
+		if left(name) {
+			l.dispatcher.SetMember(name, nil)
+			delete(l.resolved, name)
+			l.tell(Event{Severity: Info, Cluster: name, Note: "left the fleet; nothing is sent to it any more, its objects stay"})
+		}
+	}
+
+	l.forget(left)
+	return found
+}
+
+// tellUnresolved reports the clusters that there is no way to connect to. What a
+// kubeconfig lacks for many is one line.
+func (l *Loop) tellUnresolved(failed map[string]error, all int) {
+	lines, rest := member.WithoutContext(failed, all)
+	var shared error
+	if len(lines) > 0 {
+		shared = errors.New(strings.Join(lines, "; "))
+	}
+	l.once("\x00kubeconfig", shared)
+	for name, err := range rest {
+		l.once(name, fmt.Errorf("%s: %w", name, err))
+	}
+}
+
+// changedKeys returns the objects that may need work, by cluster. Its cost follows the
+// difference between the states.
+func changedKeys(before, after *propagate.State) map[string][]object.ID {
+	keys := map[string]map[object.ID]bool{}
+	note := func(cluster string, id object.ID) {
+		if keys[cluster] == nil {
+			keys[cluster] = map[object.ID]bool{}
+		}
+		keys[cluster][id] = true
+	}
+	for d := range ordered.Diff(before.Bindings, after.Bindings) {
+		for _, b := range []*propagate.Binding{d.Before, d.After} {
+			if b == nil {
+				continue
+			}
+			for _, w := range b.Works {
+				note(w.Cluster, b.ID)
+			}
+		}
+	}
+
+	for d := range ordered.Diff(before.Tombstones, after.Tombstones) {
+		if d.Has {
+			for _, g := range d.After.Clusters {
+				note(g.Cluster, d.After.ID)
+			}
+		}
+	}
+
+	sorted := map[string][]object.ID{}
+	for cluster, ids := range keys {
+		for id := range ids {
+			sorted[cluster] = append(sorted[cluster], id)
+		}
+		slices.SortFunc(sorted[cluster], compare)
+	}
+
+	return sorted
+}
