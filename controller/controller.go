@@ -64,7 +64,7 @@ func Run(ctx context.Context, hub *rest.Config, opt Options) error {
 
 	all := newFollowers(opt, mgr.GetAPIReader())
 	if opt.Sharding {
-		if all.leases, err = leasesOf(hub, opt.Namespace); err != nil {
+		if all.shares, err = sharesOf(hub, opt.Namespace); err != nil {
 			return err
 		}
 	}

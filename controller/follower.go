@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead/fairlead/controller/webhook"
-	"github.com/fairlead/fairlead/lease/hub"
 	"github.com/fairlead/fairlead/metrics"
 	"github.com/fairlead/fairlead/reconcile"
 	"github.com/fairlead/fairlead/reconcile/sharing"
@@ -34,7 +33,7 @@ type follower struct {
 	log     logr.Logger
 	tell    func() // that there is something new to report
 	turn    func(context.Context) (func(), error)
-	leases  hub.Leases // nil if the replicas do not share the clusters
+	shares  shares
 	opt     Options
 
 	version version // what the settings were resolved from
@@ -336,7 +335,7 @@ func (f *follower) last() observation {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	seen := f.seen
-	seen.shared = f.leases != nil
+	seen.shared = f.shares.leases != nil
 	return seen
 }
 

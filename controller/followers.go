@@ -18,7 +18,6 @@ import (
 
 	v1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
 	"github.com/fairlead/fairlead/controller/webhook"
-	"github.com/fairlead/fairlead/lease/hub"
 	"github.com/fairlead/fairlead/metrics"
 )
 
@@ -26,7 +25,7 @@ import (
 type followers struct {
 	opt    Options
 	reader client.Reader
-	leases hub.Leases // nil if the replicas do not share the clusters
+	shares shares
 	log    logr.Logger
 	turns  chan struct{}
 	told   *metrics.Fleets
@@ -92,7 +91,7 @@ func (fs *followers) ensure(name types.NamespacedName, s settings, own *secrets,
 		log:     fs.log.WithValues("controller", "fleet", "controllerGroup", "fairlead.dev", "controllerKind", "Fleet", "namespace", name.Namespace, "name", name.Name),
 		tell:    func() { fs.enqueue(name) },
 		turn:    fs.turn,
-		leases:  fs.leases,
+		shares:  fs.shares,
 		opt:     fs.opt,
 	}
 	fs.by[name] = f

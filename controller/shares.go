@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,21 +21,32 @@ import (
 	"github.com/fairlead/fairlead/printable"
 	"github.com/fairlead/fairlead/reconcile"
 	"github.com/fairlead/fairlead/reconcile/sharing"
+	"github.com/fairlead/fairlead/reconcile/sharing/claims"
 )
 
 // leavePatience is how long a replica that ends tries to give back its Leases.
 const leavePatience = 10 * time.Second
 
-// leasesOf returns the Leases of a namespace. What else is asked of the API server must
-// not hold up a renewal, so they have a client of their own, without a limit.
-func leasesOf(config *rest.Config, namespace string) (hub.Leases, error) {
+// shares is where the replicas write which of them has what.
+type shares struct {
+	leases hub.Leases // nil if the replicas do not share the clusters
+	claims claims.ConfigMaps
+}
+
+// sharesOf returns the Leases and ConfigMaps of a namespace. What else is asked of the API
+// server must not hold up a renewal, so they have a client of their own, without a limit.
+func sharesOf(config *rest.Config, namespace string) (shares, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
-	client, err := coordinationv1.NewForConfig(config)
+	leases, err := coordinationv1.NewForConfig(config)
 	if err != nil {
-		return nil, err
+		return shares{}, err
 	}
-	return client.Leases(namespace), nil
+	core, err := corev1.NewForConfig(config)
+	if err != nil {
+		return shares{}, err
+	}
+	return shares{leases.Leases(namespace), core.ConfigMaps(namespace)}, nil
 }
 
 // shardsOf is how many parts the clusters of a Fleet are divided into.
@@ -48,12 +60,12 @@ func shardsOf(f *v1alpha1.Fleet) int {
 // join begins to share the clusters with other replicas; nil without --enable-sharding.
 // leave gives back what is held, once the loop is closed.
 func (f *follower) join(s settings) (replica *sharing.Replica, leave func()) {
-	if f.leases == nil {
+	if f.shares.leases == nil {
 		return nil, func() {}
 	}
 
 	replica = sharing.New(sharing.Options{
-		Leases: f.leases, Fleet: f.name.String(), Pod: f.opt.Pod, Shards: s.shards, Rules: f.opt.rules,
+		Leases: f.shares.leases, Claims: f.shares.claims, Fleet: f.name.String(), Pod: f.opt.Pod, Shards: s.shards, Rules: f.opt.rules,
 		Changed: f.sharesChanged, Failed: func(err error) { f.log.Error(nil, printable.Line(err.Error())) },
 	})
 	f.members.ways = replica
@@ -92,7 +104,7 @@ func (f *follower) sharesChanged() {
 
 // reviewWhileLeading is review, for as long as this replica leads.
 func (f *follower) reviewWhileLeading(ctx context.Context, loop *reconcile.Loop, s settings) (end func()) {
-	if f.leases == nil {
+	if f.shares.leases == nil {
 		return f.review(ctx, loop, s)
 	}
 
@@ -137,7 +149,7 @@ func (f *follower) speaks() bool {
 
 // leads reports whether this replica does what only one does for the Fleet.
 func (f *follower) leads() bool {
-	if f.leases == nil {
+	if f.shares.leases == nil {
 		return true
 	}
 	replica := f.replica.Load()
@@ -145,13 +157,14 @@ func (f *follower) leads() bool {
 }
 
 // heldElsewhere reports whether another replica may still write to a cluster of a Fleet. If
-// none does, its Leases are deleted.
+// none does, its Leases are deleted, and then what the replicas have recorded.
 func (fs *followers) heldElsewhere(ctx context.Context, fleet types.NamespacedName) (bool, error) {
-	if fs.leases == nil {
+	if fs.shares.leases == nil {
 		return false, nil
 	}
 
-	list, err := fs.leases.List(ctx, metav1.ListOptions{LabelSelector: lease.LabelFleet + "=" + lease.FleetLabel(fleet.String())})
+	selector := lease.LabelFleet + "=" + lease.FleetLabel(fleet.String())
+	list, err := fs.shares.leases.List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return false, err
 	}
@@ -161,7 +174,16 @@ func (fs *followers) heldElsewhere(ctx context.Context, fleet types.NamespacedNa
 		}
 	}
 	for i := range list.Items {
-		if err := fs.leases.Delete(ctx, list.Items[i].Name, metav1.DeleteOptions{}); client.IgnoreNotFound(err) != nil {
+		if err := fs.shares.leases.Delete(ctx, list.Items[i].Name, metav1.DeleteOptions{}); client.IgnoreNotFound(err) != nil {
+			return false, err
+		}
+	}
+	records, err := fs.shares.claims.List(ctx, metav1.ListOptions{LabelSelector: selector + "," + claims.LabelRecord})
+	if err != nil {
+		return false, err
+	}
+	for i := range records.Items {
+		if err := fs.shares.claims.Delete(ctx, records.Items[i].Name, metav1.DeleteOptions{}); client.IgnoreNotFound(err) != nil {
 			return false, err
 		}
 	}

@@ -135,6 +135,11 @@ type Options struct {
 	// object of one that is not is left as it is: another process was faster. nil: every one
 	// is.
 	Knows func(commit string) bool
+	// Claim is asked, when it is known which cluster a name stands for and before anything is
+	// sent there, whether a name in another process has that cluster. It returns what was
+	// recorded of the name before, and the other name; with an error nothing is sent. nil:
+	// there is no other process.
+	Claim func(ctx context.Context, cluster string, uid types.UID) (recorded types.UID, other string, err error)
 	// Log is told of every act and failure, from many goroutines at once.
 	Log func(Event)
 }
@@ -231,32 +236,38 @@ func (d *Dispatcher) SetMember(cluster string, m member.Member) {
 // has until ctx ends, and nothing more is recorded of it. Its inventory is the caller's to
 // drop, because it is not true any more.
 func (d *Dispatcher) Release(ctx context.Context, cluster string) {
-	d.mu.Lock()
-	w := d.workers[cluster]
-	delete(d.workers, cluster)
-	d.identities.forget(cluster)
-	d.changed.Broadcast()
-	d.mu.Unlock()
+	w := d.forget(cluster)
 	if w == nil {
 		return
 	}
 
 	m := w.release()
-	stop := context.AfterFunc(ctx, func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.landed.Broadcast()
-	})
-	defer stop()
-	w.mu.Lock()
-	for w.inFlight > 0 && ctx.Err() == nil {
-		w.landed.Wait()
-	}
-	w.mu.Unlock()
+	w.await(ctx)
 	d.writer.forget(cluster)
 	if c, ok := member.As[member.Closer](m); ok {
 		c.Close()
 	}
+}
+
+// Forget is SetMember without a member, and waits until nothing is in flight, or ctx ends.
+func (d *Dispatcher) Forget(ctx context.Context, cluster string) {
+	w := d.forget(cluster)
+	if w == nil {
+		return
+	}
+	w.setMember(nil)
+	w.await(ctx)
+}
+
+// forget drops the worker of a cluster.
+func (d *Dispatcher) forget(cluster string) *worker {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	w := d.workers[cluster]
+	delete(d.workers, cluster)
+	d.identities.forget(cluster)
+	d.changed.Broadcast()
+	return w
 }
 
 // Sync makes fleet the level to reach and changed the keys that may need

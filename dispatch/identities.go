@@ -3,6 +3,7 @@
 package dispatch
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -111,8 +112,8 @@ func (d *Dispatcher) remember(cluster string, uid types.UID) {
 }
 
 // claim notes that a name stands for a cluster, if it may. It returns which one git
-// has it stand for, and the other name that keeps it.
-func (d *Dispatcher) claim(cluster string, uid, recorded types.UID) (expected types.UID, other string) {
+// has it stand for, and the other name that keeps it; elsewhere is one in another process.
+func (d *Dispatcher) claim(cluster string, uid, recorded types.UID, elsewhere string) (expected types.UID, other string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	i := &d.identities
@@ -120,11 +121,38 @@ func (d *Dispatcher) claim(cluster string, uid, recorded types.UID) (expected ty
 	if expected != "" && expected != uid || expected == "" && recorded != "" && recorded != uid {
 		return expected, ""
 	}
+	if elsewhere != "" {
+		return expected, elsewhere
+	}
 	names := i.namesOf(uid, func(name string) bool { return d.workers[name] != nil })
 	if other = i.owner(cluster, uid, names); other == "" {
 		i.note(i.known, cluster, uid)
 	}
 	return expected, other
+}
+
+// elsewhere is what other processes know of a name: which cluster it was, and which other
+// name has the cluster that it is.
+type elsewhere struct {
+	recorded types.UID
+	other    string
+}
+
+// claimElsewhere has no other process send anything to a cluster under another name. What
+// spec.id does not allow is not claimed.
+func (d *Dispatcher) claimElsewhere(cluster string, uid types.UID) (of elsewhere, err error) {
+	d.mu.Lock()
+	expected := d.identities.expected[cluster]
+	d.mu.Unlock()
+	if d.opt.Claim == nil || uid == "" || expected != "" && expected != uid {
+		return elsewhere{}, nil
+	}
+
+	of.recorded, of.other, err = d.opt.Claim(d.ctx, cluster, uid)
+	if err != nil {
+		err = &member.Error{Reason: member.Withheld, Err: fmt.Errorf("that no other name has this cluster is not certain, so nothing is sent to it: %w", err)}
+	}
+	return of, err
 }
 
 // expectAnswers notes which clusters are about to be asked who they are for the first

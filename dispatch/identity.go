@@ -3,6 +3,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -52,6 +53,10 @@ func (i *identity) verify(m member.Member, generation int) {
 	if err == nil && uid != "" {
 		w.d.awaitNames(w.cluster)
 	}
+	var of elsewhere
+	if err == nil {
+		of, err = w.d.claimElsewhere(w.cluster, uid)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.inFlight--
@@ -61,7 +66,7 @@ func (i *identity) verify(m member.Member, generation int) {
 	}
 
 	if err == nil {
-		err = i.recognize(uid)
+		err = i.recognize(uid, of)
 	}
 	if err != nil {
 		w.trip(w.failed("reach", object.ID{}, err), generation)
@@ -84,16 +89,17 @@ func (i *identity) ask(m member.Member) (types.UID, error) {
 	return found.UID, nil
 }
 
-// recognize compares a member with who it was, and with who it should be. The
-// lock is held.
-func (i *identity) recognize(uid types.UID) error {
+// recognize compares a member with who it was, and with who it should be. of is what
+// other processes know of it. The lock is held.
+func (i *identity) recognize(uid types.UID, of elsewhere) error {
 	if uid == "" {
 		return nil
 	}
 
 	w := i.w
-	recorded := w.holdings.entries[IdentityID].UID
-	expected, other := w.d.claim(w.cluster, uid, recorded)
+	known := w.holdings.entries[IdentityID].UID
+	recorded := cmp.Or(known, of.recorded)
+	expected, other := w.d.claim(w.cluster, uid, recorded, of.other)
 	switch {
 	case expected != "" && expected != uid:
 		return &member.Error{Reason: member.Replaced, Err: fmt.Errorf("it is the cluster %s, and spec.id of its Cluster document says %s: nothing is sent to it", uid, expected)}
@@ -101,11 +107,11 @@ func (i *identity) recognize(uid types.UID) error {
 		return &member.Error{Reason: member.Replaced, Err: fmt.Errorf("it is another cluster than before: the UID of kube-system is %s and was %s; nothing is sent to it. If it was rebuilt, say so in its Cluster document: spec.id: %s", uid, recorded, uid)}
 	case other != "":
 		return &member.Error{Reason: member.Replaced, Err: fmt.Errorf("it is the same cluster as %s (kube-system %s): nothing is sent to it under this name", other, uid)}
-	case recorded == uid:
+	case known == uid:
 		return nil
 	}
 
-	if recorded != "" {
+	if recorded != "" && recorded != uid {
 		// What we knew was of a cluster that is no more.
 		for id := range w.holdings.entries {
 			w.record(id, nil)
@@ -137,7 +143,12 @@ func (i *identity) confirm(m member.Member) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := i.recognize(uid); err != nil {
+	if uid != "" && uid != recorded && w.d.opt.Claim != nil {
+		// Which name has that cluster is asked when nothing is in flight.
+		i.doubt()
+		return &member.Error{Reason: member.Withheld, Err: fmt.Errorf("the UID of kube-system is %s and was %s", uid, recorded)}
+	}
+	if err := i.recognize(uid, elsewhere{}); err != nil {
 		return err
 	}
 	i.verified = time.Now()

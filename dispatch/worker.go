@@ -3,6 +3,7 @@
 package dispatch
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -87,6 +88,22 @@ func (w *worker) release() member.Member {
 	w.replace(nil)
 	w.readOnly = true // what is in flight is not recorded either
 	return was
+}
+
+// await waits until nothing is in flight, or ctx ends.
+func (w *worker) await(ctx context.Context) {
+	stop := context.AfterFunc(ctx, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.landed.Broadcast()
+	})
+	defer stop()
+
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.inFlight > 0 && ctx.Err() == nil {
+		w.landed.Wait()
+	}
 }
 
 // replace makes m the member. The lock is held.

@@ -23,6 +23,12 @@ func ReplicaName(fleet, pod string) string { return label("fairlead-" + fleet + 
 // LeaderName is the name of the Lease of the replica that does what only one does.
 func LeaderName(fleet string) string { return label("fairlead-" + fleet + "-leader") }
 
+// MembersName is the name of the ConfigMap that says which members the clusters of a shard
+// are: fairlead-acme-members-07-of-32.
+func MembersName(fleet string, shard, shards int) string {
+	return label(fmt.Sprintf("fairlead-%s-members-%02d-of-%d", fleet, shard, shards))
+}
+
 // FleetLabel is the value of the label fairlead.dev/fleet on the Leases of a fleet.
 func FleetLabel(fleet string) string { return label(fleet) }
 

@@ -113,15 +113,22 @@ func (l *Loop) resolveMembers(snapshot *fleet.Snapshot) (found bool) {
 		_, stays := snapshot.Clusters.Get(name)
 		return !stays
 	}
+	var gone []string
 	for name := range l.members {
 		if left(name) {
-			l.dispatcher.SetMember(name, nil)
-			delete(l.resolved, name)
-			l.tell(Event{Severity: Info, Cluster: name, Note: "left the fleet; nothing is sent to it any more, its objects stay"})
+			gone = append(gone, name)
 		}
+	}
+	l.leave(gone)
+	for _, name := range gone {
+		delete(l.resolved, name)
+		l.tell(Event{Severity: Info, Cluster: name, Note: "left the fleet; nothing is sent to it any more, its objects stay"})
 	}
 
 	l.forget(left)
+	if l.opt.Shares != nil {
+		l.opt.Shares.Keep(snapshot.Clusters)
+	}
 	return found
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/fairlead/fairlead/dispatch"
@@ -64,7 +65,8 @@ func (p *process) run() {
 	}
 	if r.hub != nil {
 		p.replica = sharing.New(sharing.Options{
-			Leases: coordinationv1.NewForConfigOrDie(p.hubConfig(l)).Leases("default"), Fleet: "team/acme", Pod: p.pod, Shards: 8, Rules: sharingRules,
+			Leases: coordinationv1.NewForConfigOrDie(p.hubConfig(l)).Leases("default"),
+			Claims: corev1.NewForConfigOrDie(p.hubConfig(l)).ConfigMaps("default"), Fleet: "team/acme", Pod: p.pod, Shards: 8, Rules: sharingRules,
 			Changed: func() {}, Failed: func(err error) { r.say(p.pod + ": " + err.Error()) },
 		})
 		options.Shares = p.replica

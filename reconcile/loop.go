@@ -195,7 +195,7 @@ func Open(ctx context.Context, opt Options) (*Loop, error) {
 	}
 
 	l.moment = opt.Clock.moments(&l.state)
-	l.dispatcher = dispatch.New(l.checkpoint.Inventory(), dispatch.Options{Log: l.dispatched, Watch: opt.Watch && !opt.DryRun, Look: opt.Look && !opt.DryRun, Relist: opt.Relist, Backoff: opt.Backoff, Elsewhere: l.askElsewhere(), Knows: l.knowsCommits()})
+	l.dispatcher = dispatch.New(l.checkpoint.Inventory(), dispatch.Options{Log: l.dispatched, Watch: opt.Watch && !opt.DryRun, Look: opt.Look && !opt.DryRun, Relist: opt.Relist, Backoff: opt.Backoff, Elsewhere: l.askElsewhere(), Knows: l.knowsCommits(), Claim: l.claim()})
 	l.openRecord()
 	return l, nil
 }

@@ -10,9 +10,12 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/dispatch/member"
 	"github.com/fairlead/fairlead/fleet"
+	"github.com/fairlead/fairlead/ordered"
 )
 
 // Shares says which clusters of a fleet are this process's own, where several processes
@@ -22,6 +25,12 @@ type Shares interface {
 	// Owns reports whether a cluster is this process's own now. When one ceases to be,
 	// Loop.Release is called.
 	Owns(c *fleet.Cluster) bool
+	// Claim is dispatch.Options.Claim.
+	Claim(ctx context.Context, cluster string, uid types.UID) (recorded types.UID, other string, err error)
+	// Keep is told which clusters there are, before anything more is sent to them. Nothing is
+	// in flight to one that was this process's own and left the fleet, or has another shard or
+	// another spec.id.
+	Keep(clusters ordered.Map[*fleet.Cluster])
 	// Fetching is called before the repository is fetched. What it returns is called when
 	// all that was fetched is folded, and before anything of it is sent.
 	Fetching() (folded func(*Line))
@@ -97,8 +106,9 @@ func (l *Loop) clustersOfOthers(snapshot *fleet.Snapshot) map[string]*fleet.Clus
 	for name, c := range snapshot.Clusters.All() {
 		known := l.members[name]
 		if l.owns(c) {
-			if known != nil && !maps.Equal(known.Annotations, c.Annotations) {
-				lost = append(lost, name) // it may be in another shard of ours now, with another gate
+			// It may be in another shard of ours now, with another gate, or be another cluster.
+			if known != nil && (known.Spec.ID != c.Spec.ID || !maps.Equal(known.Annotations, c.Annotations)) {
+				lost = append(lost, name)
 			}
 			continue
 		}
@@ -127,6 +137,34 @@ func (l *Loop) clustersOfOthers(snapshot *fleet.Snapshot) map[string]*fleet.Clus
 		l.tell(Event{Severity: Info, Cluster: name, Note: "is another replica's now; nothing more is sent to it from here"})
 	}
 	return others
+}
+
+// leave forgets clusters that left the fleet. Where others may have it under another name,
+// nothing is in flight to them afterwards.
+func (l *Loop) leave(clusters []string) {
+	if l.opt.Shares == nil {
+		for _, name := range clusters {
+			l.dispatcher.SetMember(name, nil)
+		}
+		return
+	}
+
+	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	var all sync.WaitGroup
+	for _, name := range clusters {
+		all.Go(func() { l.dispatcher.Forget(ctx, name) })
+	}
+	all.Wait()
+}
+
+// claim is how the dispatcher asks whether another process has a cluster; nil if there is
+// none.
+func (l *Loop) claim() func(context.Context, string, types.UID) (types.UID, string, error) {
+	if l.opt.Shares == nil {
+		return nil
+	}
+	return l.opt.Shares.Claim
 }
 
 // take makes a cluster this process's own: what was known of it may have been changed by

@@ -26,12 +26,16 @@ import (
 	"github.com/fairlead/fairlead/lease"
 	"github.com/fairlead/fairlead/lease/hub"
 	"github.com/fairlead/fairlead/look/history"
+	"github.com/fairlead/fairlead/ordered"
 	"github.com/fairlead/fairlead/reconcile"
+	"github.com/fairlead/fairlead/reconcile/sharing/claims"
 )
 
 // Options are what a replica is made of.
 type Options struct {
 	Leases hub.Leases
+	// Claims are the ConfigMaps beside the Leases.
+	Claims claims.ConfigMaps
 	// Fleet is unique among those whose Leases are in the same namespace.
 	Fleet string
 	// Pod is the name of the replica, which outlives a restart.
@@ -44,13 +48,14 @@ type Options struct {
 	// Changed is called when the loop is to begin a round: clusters were taken, or somebody
 	// has sent a commit that is not fetched here. It must not wait.
 	Changed func()
-	// Failed is told of requests about Leases that failed. It may be nil.
+	// Failed is told of requests about Leases and claims that failed. It may be nil.
 	Failed func(error)
 }
 
 // Replica is the part of one replica. It is a reconcile.Shares.
 type Replica struct {
 	runner *hub.Runner
+	claims *claims.Registry
 	opt    Options
 	rules  lease.Rules
 
@@ -59,6 +64,10 @@ type Replica struct {
 	owned  map[int]bool
 	leads  bool
 	loop   *reconcile.Loop // nil before it is attached
+	// kept are the clusters that the claims were told of, and keptFor how many shards had been
+	// taken by then: opened.
+	kept            ordered.Map[*fleet.Cluster]
+	keptFor, opened int
 
 	drains sync.WaitGroup
 }
@@ -76,6 +85,10 @@ func New(opt Options) *Replica {
 		Fleet: opt.Fleet, Pod: opt.Pod, Engine: opt.Engine, Shards: opt.Shards, Rules: opt.Rules,
 		Notify: r.notify, Failed: opt.Failed,
 	})
+	r.claims = claims.New(claims.Options{
+		Maps: opt.Claims, Fleet: opt.Fleet, Holder: r.runner.Identity(), Shards: opt.Shards,
+		Holds: r.holds, Request: opt.Rules.Request, Retry: opt.Rules.Retry, Failed: opt.Failed,
+	})
 	return r
 }
 
@@ -89,7 +102,12 @@ func (r *Replica) Attach(loop *reconcile.Loop) {
 // Run takes, renews and gives back Leases until Stop is done, or the context ends: then
 // nothing is given back.
 func (r *Replica) Run(ctx context.Context) error {
+	claiming, cancel := context.WithCancel(ctx)
+	var claimed sync.WaitGroup
+	claimed.Go(func() { r.claims.Run(claiming) })
 	err := r.runner.Run(ctx)
+	cancel()
+	claimed.Wait()
 	r.drains.Wait()
 	return err
 }
@@ -109,6 +127,7 @@ func (r *Replica) Resize(shards int) {
 	}
 	r.mu.Unlock()
 	if !same {
+		r.claims.Resize(shards)
 		r.runner.Resize(shards)
 	}
 }
@@ -221,8 +240,11 @@ func (r *Replica) set(n lease.Notice, ours bool) {
 		r.leads = ours
 	case n.Shards == r.shards && ours:
 		r.owned[n.Shard] = true
+		r.opened++
+		r.claims.Taken(n.Shard)
 	case n.Shards == r.shards:
 		delete(r.owned, n.Shard)
+		r.claims.Given(n.Shard)
 	}
 }
 

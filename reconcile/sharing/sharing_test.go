@@ -19,6 +19,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -144,13 +145,17 @@ type process struct {
 func (w *world) start(pod string, change ...func(*sharing.Options)) *process {
 	w.t.Helper()
 	p := &process{w: w, pod: pod}
-	leases, err := coordinationv1.NewForConfig(p.config(w.hub.Config()))
+	leases, err := coordinationv1.NewForConfig(p.reaches(w.hub.Config(), func(*http.Request) {}))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	core, err := corev1.NewForConfig(p.reaches(w.hub.Config(), func(*http.Request) {}))
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	wake := make(chan struct{}, 1)
 	options := sharing.Options{
-		Leases: leases.Leases("default"), Fleet: fleetName, Pod: pod, Shards: shards, Rules: rules,
+		Leases: leases.Leases("default"), Claims: core.ConfigMaps("default"), Fleet: fleetName, Pod: pod, Shards: shards, Rules: rules,
 		Changed: func() {
 			select {
 			case wake <- struct{}{}:
@@ -219,24 +224,33 @@ func (p *process) say(line string) {
 	p.said = append(p.said, line)
 }
 
-// config reaches a server for as long as the process lives, and counts what it writes.
+// config reaches a member for as long as the process lives, and counts what it writes.
 func (p *process) config(to *rest.Config) *rest.Config {
+	return p.reaches(to, func(r *http.Request) {
+		if r.Method == http.MethodGet {
+			return
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.writes = append(p.writes, r.Method+" "+r.URL.Path)
+		if r.Method == http.MethodDelete && r.GetBody != nil {
+			body, _ := r.GetBody()
+			raw, _ := io.ReadAll(body)
+			p.deleted = append(p.deleted, string(raw))
+		}
+	})
+}
+
+// reaches reaches a server for as long as the process lives.
+func (p *process) reaches(to *rest.Config, sent func(*http.Request)) *rest.Config {
 	config := rest.CopyConfig(to)
+	config.QPS = -1
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
 			if p.dead.Load() {
 				return nil, errors.New("killed")
 			}
-			if r.Method != http.MethodGet && !strings.Contains(r.URL.Path, "/leases") {
-				p.mu.Lock()
-				p.writes = append(p.writes, r.Method+" "+r.URL.Path)
-				if r.Method == http.MethodDelete && r.GetBody != nil {
-					body, _ := r.GetBody()
-					raw, _ := io.ReadAll(body)
-					p.deleted = append(p.deleted, string(raw))
-				}
-				p.mu.Unlock()
-			}
+			sent(r)
 			return next.RoundTrip(r)
 		})
 	})
