@@ -21,6 +21,7 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,7 +31,6 @@ import (
 	"github.com/fairlead/fairlead/dispatch/push"
 	"github.com/fairlead/fairlead/lease"
 	"github.com/fairlead/fairlead/look/history"
-	"github.com/fairlead/fairlead/source/sourcetest"
 )
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
@@ -287,26 +287,41 @@ func (h *shardedHub) waitHolding(clusters int, pods ...string) {
 	})
 }
 
-// A fleet with the gate Failover is not dispatched by replicas that share it, and the Fleet
-// says why.
-func TestFailoverIsNotShared(t *testing.T) {
+// A fleet with the gate Failover is shared, too: what is observed of its members is in
+// ConfigMaps beside the Leases, which are deleted with the Fleet.
+func TestFailoverIsShared(t *testing.T) {
 	h := newShardedHub(t, 0.1)
 	h.commit("failover", map[string]string{"fairlead.yaml": "apiVersion: fairlead.dev/v1alpha1\nkind: FleetConfig\nspec: {featureGates: {Failover: true}}\n"})
 	h.start("fairlead-0")
+	h.start("fairlead-1")
 	h.create(h.fleet("acme"))
-	h.waitFor("acme", "Dispatching=False FailoverNotShared: the feature gate Failover needs what is observed of every cluster in one place")
-	h.waitFor("acme", "Ready=False FailoverNotShared: ")
-	for name := range h.members {
-		for _, r := range h.members[name].Requests() {
-			if r.Method != http.MethodGet {
-				t.Errorf("%s was sent %s %s", name, r.Method, r.Path)
-			}
-		}
-	}
-
-	h.commit("no failover", map[string]string{"fairlead.yaml": sourcetest.Delete})
 	h.waitFor("acme", "Dispatching=True")
 	h.waitImages("1.0")
+	h.release("2.0")
+	h.waitImages("2.0")
+
+	records := func() map[string]int {
+		var list corev1.ConfigMapList
+		h.must(h.client.List(context.Background(), &list, client.HasLabels{"fairlead.dev/record"}))
+		found := map[string]int{}
+		for i := range list.Items {
+			found[list.Items[i].Labels["fairlead.dev/record"]]++
+		}
+		return found
+	}
+	h.eventually("what is observed is told", func() string {
+		if found := records(); found["observed"] != 1 || found["seen"] == 0 {
+			return fmt.Sprint(found)
+		}
+		return ""
+	})
+	h.must(h.client.Delete(context.Background(), h.get("acme")))
+	h.eventually("what was observed is gone", func() string {
+		if found := records(); len(found) > 0 {
+			return fmt.Sprint(found)
+		}
+		return ""
+	})
 }
 
 // What a dead replica has said of its clusters is not shown as what they are: the one that

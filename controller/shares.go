@@ -29,8 +29,8 @@ const leavePatience = 10 * time.Second
 
 // shares is where the replicas write which of them has what.
 type shares struct {
-	leases hub.Leases // nil if the replicas do not share the clusters
-	claims claims.ConfigMaps
+	leases     hub.Leases // nil if the replicas do not share the clusters
+	configMaps sharing.ConfigMaps
 }
 
 // sharesOf returns the Leases and ConfigMaps of a namespace. What else is asked of the API
@@ -65,7 +65,7 @@ func (f *follower) join(s settings) (replica *sharing.Replica, leave func()) {
 	}
 
 	replica = sharing.New(sharing.Options{
-		Leases: f.shares.leases, Claims: f.shares.claims, Fleet: f.name.String(), Pod: f.opt.Pod, Shards: s.shards, Rules: f.opt.rules,
+		Leases: f.shares.leases, ConfigMaps: f.shares.configMaps, Fleet: f.name.String(), Pod: f.opt.Pod, Shards: s.shards, Rules: f.opt.rules,
 		Changed: f.sharesChanged, Failed: func(err error) { f.log.Error(nil, printable.Line(err.Error())) },
 	})
 	f.members.ways = replica
@@ -178,12 +178,12 @@ func (fs *followers) heldElsewhere(ctx context.Context, fleet types.NamespacedNa
 			return false, err
 		}
 	}
-	records, err := fs.shares.claims.List(ctx, metav1.ListOptions{LabelSelector: selector + "," + claims.LabelRecord})
+	records, err := fs.shares.configMaps.List(ctx, metav1.ListOptions{LabelSelector: selector + "," + claims.LabelRecord})
 	if err != nil {
 		return false, err
 	}
 	for i := range records.Items {
-		if err := fs.shares.claims.Delete(ctx, records.Items[i].Name, metav1.DeleteOptions{}); client.IgnoreNotFound(err) != nil {
+		if err := fs.shares.configMaps.Delete(ctx, records.Items[i].Name, metav1.DeleteOptions{}); client.IgnoreNotFound(err) != nil {
 			return false, err
 		}
 	}

@@ -234,9 +234,8 @@ func (r *reconciler) lead(ctx context.Context, f *v1alpha1.Fleet, of *follower, 
 	t := sum(f, shards, known)
 	of.mu.Lock()
 	of.seen.tally = &t
-	err := of.seen.result.Err
 	of.mu.Unlock()
-	reportDispatching(f, unowned, err)
+	reportDispatching(f, unowned)
 	name := metrics.Name{Namespace: f.Namespace, Fleet: f.Name}
 	if was := of.told.SetUnowned(name, len(unowned)); was == 0 && len(unowned) > 0 {
 		r.event(f, "", corev1.EventTypeWarning, ReasonShardUnowned, conditions.GetMessage(f, DispatchingCondition))
@@ -303,11 +302,7 @@ func sum(f *v1alpha1.Fleet, shards []*shard, known map[int]*v1alpha1.ShardStatus
 }
 
 // reportDispatching writes the condition Dispatching.
-func reportDispatching(f *v1alpha1.Fleet, unowned []*shard, err error) {
-	if reasonOf(err) == ReasonFailoverNotShared {
-		conditions.MarkFalse(f, DispatchingCondition, ReasonFailoverNotShared, "%s", reconcile.ErrFailoverShared)
-		return
-	}
+func reportDispatching(f *v1alpha1.Fleet, unowned []*shard) {
 	if len(unowned) == 0 {
 		conditions.MarkTrue(f, DispatchingCondition, meta.SucceededReason, "A replica dispatches to the clusters of each shard")
 		return

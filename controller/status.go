@@ -29,10 +29,8 @@ const (
 	ReasonGitOperationFailed   = "GitOperationFailed"
 
 	// ReasonShardUnowned is that of clusters to which nothing is sent, since no replica has
-	// taken their shard, and ReasonFailoverNotShared that of a fleet with the gate Failover,
-	// which replicas cannot share yet.
-	ReasonShardUnowned      = "ShardUnowned"
-	ReasonFailoverNotShared = "FailoverNotShared"
+	// taken their shard.
+	ReasonShardUnowned = "ShardUnowned"
 
 	ReasonInvalidSpec  = "InvalidSpec"
 	ReasonInvalidURL   = meta.InvalidURLReason
@@ -306,8 +304,6 @@ func reasonOf(err error) string {
 	var secret *SecretError
 	var verification *source.VerificationError
 	switch {
-	case errors.Is(err, reconcile.ErrFailoverShared):
-		return ReasonFailoverNotShared
 	case errors.As(err, &verification):
 		return ReasonVerificationFailed
 	case errors.Is(err, source.ErrAuthentication), errors.As(err, &secret):

@@ -29,6 +29,15 @@ func MembersName(fleet string, shard, shards int) string {
 	return label(fmt.Sprintf("fairlead-%s-members-%02d-of-%d", fleet, shard, shards))
 }
 
+// ObservedName is the name of the ConfigMap with the log of what was observed of members.
+func ObservedName(fleet string) string { return label("fairlead-" + fleet + "-observed") }
+
+// SeenName is the name of the ConfigMap with what the holder of a shard observes of its
+// clusters: fairlead-acme-seen-07-of-32.
+func SeenName(fleet string, shard, shards int) string {
+	return label(fmt.Sprintf("fairlead-%s-seen-%02d-of-%d", fleet, shard, shards))
+}
+
 // FleetLabel is the value of the label fairlead.dev/fleet on the Leases of a fleet.
 func FleetLabel(fleet string) string { return label(fleet) }
 

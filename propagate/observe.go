@@ -22,6 +22,10 @@ type Observations struct {
 	// commit takes none.
 	At int64
 
+	// Log is in which log they are, where several processes fold the same ones; "" if
+	// they are in none. In a log each has a later moment than the one before.
+	Log string
+
 	// Ready is whether a cluster responds. One that is not named keeps
 	// its last observation.
 	Ready map[string]metav1.ConditionStatus
@@ -53,6 +57,11 @@ const (
 // Seen is what a state keeps of observations: as much as decisions depend on. It
 // is never altered.
 type Seen struct {
+	// Log and At are the last observations of a log that were taken in; "" and 0 if
+	// the last ones were in none.
+	Log string `json:"log,omitempty"`
+	At  int64  `json:"at,omitempty"`
+
 	Clusters map[string]SeenCluster `json:"clusters,omitempty"`
 	// Works, by ID.Key() and cluster.
 	Works map[string]map[string]SeenWork `json:"works,omitempty"`
@@ -69,6 +78,15 @@ type SeenCluster struct {
 type SeenWork struct {
 	Health Health `json:"health"`
 	Since  int64  `json:"since"`
+}
+
+// Logged returns in which log the last observations were that were taken in, and their
+// moment; "" and 0 if they were in none.
+func (s *State) Logged() (log string, at int64) {
+	if s.Seen == nil {
+		return "", 0
+	}
+	return s.Seen.Log, s.Seen.At
 }
 
 // Watched reports whether observations can change a state: without the gate and
@@ -114,11 +132,18 @@ func (s *State) Leaving() []Place {
 // what was seen of the members is kept, and time passes to the moment of it. The
 // snapshot stays. A state that no observation can change is returned as it is, and
 // so is one on which an observation fails.
+//
+// Of a log the observations are taken in once, whatever they change.
 func Observe(prev State, o Observations) (next State) {
-	defer recovered(func() { next = prev })
+	if o.Log != "" {
+		if log, at := prev.Logged(); log == o.Log && o.At <= at {
+			return prev
+		}
+	}
+	defer recovered(func() { next = prev.noted(o) })
 
 	if !prev.Watched() {
-		return prev
+		return prev.noted(o)
 	}
 
 	st := newStep(&prev, Commit{Hash: prev.Accepted})
@@ -137,9 +162,27 @@ func Observe(prev State, o Observations) (next State) {
 	return st.next
 }
 
+// noted is a state after observations of a log that change nothing of it.
+func (s State) noted(o Observations) State {
+	if o.Log == "" {
+		return s
+	}
+	seen := Seen{}
+	if s.Seen != nil {
+		seen = *s.Seen
+	}
+	seen.Log, seen.At = o.Log, o.At
+	s.Seen = &seen
+	return s
+}
+
 // see is what a state keeps of observations.
 func (s *State) see(o Observations) *Seen {
 	seen := &Seen{Clusters: map[string]SeenCluster{}, Works: map[string]map[string]SeenWork{}}
+	if o.Log != "" {
+		seen.Log, seen.At = o.Log, o.At
+	}
+
 	for c := range s.Snapshot.Clusters.Values() {
 		if is := s.Seen.cluster(c.Name).and(c, o); is.Ready != "" || is.Taints != nil {
 			seen.Clusters[c.Name] = is
@@ -202,6 +245,25 @@ func (st *step) reindexReady() {
 }
 
 func taintKey(t *corev1.Taint) string { return t.Key + "=" + t.Value }
+
+// Alike reports whether two say the same of the members.
+func (s *Seen) Alike(other *Seen) bool {
+	if s == nil || other == nil {
+		return s == other
+	}
+	return reflect.DeepEqual(s.Clusters, other.Clusters) && reflect.DeepEqual(s.Works, other.Works)
+}
+
+// Ready is whether a cluster was seen to respond; "" if that is not known.
+func (s *Seen) Ready(cluster string) metav1.ConditionStatus { return s.cluster(cluster).Ready }
+
+// Health is how a work was seen to do; unknown if it was not.
+func (s *Seen) Health(p Place) Health {
+	if seen := s.work(p).Health; seen != "" {
+		return seen
+	}
+	return UnknownHealth
+}
 
 func (s *Seen) cluster(name string) SeenCluster {
 	if s == nil {

@@ -3,6 +3,7 @@
 package reconcile
 
 import (
+	"context"
 	"testing"
 
 	"github.com/fairlead/fairlead/dispatch"
@@ -29,3 +30,9 @@ func CountWorks(states ...propagate.State) map[string]Works {
 	}
 	return l.countWorks()
 }
+
+// RoundOf is a round of a loop that waits for what is observed of the members.
+func RoundOf(ctx context.Context, l *Loop) error { return l.round(ctx, true) }
+
+// StateOf is what a loop has folded.
+func StateOf(l *Loop) propagate.State { return l.state }

@@ -65,8 +65,8 @@ func (p *process) run() {
 	}
 	if r.hub != nil {
 		p.replica = sharing.New(sharing.Options{
-			Leases: coordinationv1.NewForConfigOrDie(p.hubConfig(l)).Leases("default"),
-			Claims: corev1.NewForConfigOrDie(p.hubConfig(l)).ConfigMaps("default"), Fleet: "team/acme", Pod: p.pod, Shards: 8, Rules: sharingRules,
+			Leases:     coordinationv1.NewForConfigOrDie(p.hubConfig(l)).Leases("default"),
+			ConfigMaps: corev1.NewForConfigOrDie(p.hubConfig(l)).ConfigMaps("default"), Fleet: "team/acme", Pod: p.pod, Shards: 8, Rules: sharingRules,
 			Changed: func() {}, Failed: func(err error) { r.say(p.pod + ": " + err.Error()) },
 		})
 		options.Shares = p.replica

@@ -3,6 +3,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,11 +62,14 @@ func (l *Loop) fold(ctx context.Context, head string) error {
 		return l.skips(head)
 	}
 
-	left, unsettled := len(commits), history.Unsettled(commits)
+	left, unsettled, ends := len(commits), history.Unsettled(commits), l.logEnds(commits)
 	_, err = l.history.Fold(l.state, commits, func(c *source.Commit, next propagate.State) error {
 		l.opt.At("folded")
 		l.state = next
 		left--
+		if end := ends(&next); end != nil {
+			return cmp.Or(l.save(), end)
+		}
 		if len(commits)-left <= unsettled {
 			return nil // if the process ends here, all of it is folded again
 		}
@@ -81,6 +85,9 @@ func (l *Loop) fold(ctx context.Context, head string) error {
 		}
 		return l.save()
 	})
+	if errors.Is(err, errLogEnds) {
+		head, commits, err = l.state.Commit, commits[:len(commits)-left], nil
+	}
 	if err != nil {
 		return err
 	}
@@ -125,7 +132,7 @@ func (l *Loop) skips(head string) error {
 	if err != nil {
 		return err
 	}
-	line, err := l.history.Fold(propagate.State{}, commits, nil)
+	line, err := l.foldAgain(commits)
 	if err != nil {
 		return err
 	}
@@ -136,7 +143,7 @@ func (l *Loop) skips(head string) error {
 	}
 
 	folded := l.state.Commit
-	l.skipping, l.state = head, propagate.Rewrite(l.state, line, propagate.Commit{Hash: head, Trailers: history.Convert(all)})
+	l.skipping, l.state = head, propagate.Rewrite(l.state, line, propagate.Commit{Hash: line.Commit, Trailers: history.Convert(all)})
 	if r := l.state.Refusal; r != nil && r.Guard != nil && line.Refusal == nil {
 		l.state.Commit = folded
 	}
@@ -157,16 +164,20 @@ func (l *Loop) rewritten(head string) error {
 		all = append(all, c.Trailers...)
 	}
 
-	if !slices.Contains(all, source.Trailer{Key: propagate.TrailerAllowRewrite, Value: l.state.Commit}) {
-		return fmt.Errorf("branch %s was rewritten: its history up to %s does not hold %s, the last commit that was folded; the fleet stays as it is. If that is meant, add to a commit message on the branch: %s: %s",
-			l.opt.Ref, source.Short(head), source.Short(l.state.Commit), propagate.TrailerAllowRewrite, l.state.Commit)
+	allowed := slices.Contains(all, source.Trailer{Key: propagate.TrailerAllowRewrite, Value: l.state.Commit})
+	if !allowed && l.opt.Shares != nil {
+		// The commit that it names was folded by another replica, which was further.
+		allowed = newLine(l.repo, head).Replaces(l.state.Commit)
 	}
-	line, err := l.history.Fold(propagate.State{}, commits, nil)
+	if !allowed {
+		return l.rewriteRefused(head, l.state.Commit)
+	}
+	line, err := l.foldAgain(commits)
 	if err != nil {
 		return err
 	}
 
-	next := propagate.Rewrite(l.state, line, propagate.Commit{Hash: head, Trailers: history.Convert(all)})
+	next := propagate.Rewrite(l.state, line, propagate.Commit{Hash: line.Commit, Trailers: history.Convert(all)})
 	if l.gone != nil && next.Refusal != nil && next.Refusal.Guard != nil {
 		// There is no state to go on from while it awaits confirmation.
 		return fmt.Errorf("commit %s %w", source.Short(head), next.Refusal.Problems[0])
@@ -175,4 +186,10 @@ func (l *Loop) rewritten(head string) error {
 	l.state, l.gone = next, nil
 	l.info("folded the rewritten branch to %s", source.Short(head))
 	return l.save()
+}
+
+// rewriteRefused is why a branch is not followed that does not hold a commit.
+func (l *Loop) rewriteRefused(head, missing string) error {
+	return fmt.Errorf("branch %s was rewritten: its history up to %s does not hold %s, the last commit that was folded; the fleet stays as it is. If that is meant, add to a commit message on the branch: %s: %s",
+		l.opt.Ref, source.Short(head), source.Short(missing), propagate.TrailerAllowRewrite, missing)
 }

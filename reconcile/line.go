@@ -14,6 +14,8 @@ import (
 type Line struct {
 	repo *source.Repo
 	head string
+	seen int64 // the moment of the last observations that are folded
+	all  bool  // they are all that the log has
 
 	mu    sync.Mutex
 	found map[string]int // positions that were asked for; -1 is none
@@ -26,8 +28,12 @@ func newLine(repo *source.Repo, head string) *Line {
 // Head is the newest commit.
 func (l *Line) Head() string { return l.head }
 
+// Observed is the moment of the last entry of the log that is folded; 0 without one. all
+// reports whether the log has no later one, as it was read when that was folded.
+func (l *Line) Observed() (at int64, all bool) { return l.seen, l.all }
+
 // aheadOfAll is the position of the head: no branch has as many commits.
-const aheadOfAll = 1 << 40
+const aheadOfAll = 1 << 29
 
 // Position is larger for a later commit of the branch; false for one that is not on it. Its
 // cost is the distance from the head, once for each commit.
@@ -100,8 +106,11 @@ func (l *Line) leaves(left, commit string) bool {
 
 // line is what is folded now.
 func (l *Loop) line() *Line {
-	if l.folded == nil || l.folded.head != l.state.Commit {
+	_, at := l.state.Logged()
+	all := l.log == nil || l.log.last() <= at
+	if l.folded == nil || l.folded.head != l.state.Commit || l.folded.seen != at || l.folded.all != all {
 		l.folded = newLine(l.repo, l.state.Commit)
+		l.folded.seen, l.folded.all = at, all
 	}
 	return l.folded
 }

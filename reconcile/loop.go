@@ -116,6 +116,7 @@ type Loop struct {
 
 	roster
 	shared
+	sequence
 
 	waited map[string]bool // what waited for other clusters in the last round, by outcomeKey
 	counts *counter        // of works; nil until a Result is asked for
@@ -367,7 +368,7 @@ func (l *Loop) round(ctx context.Context, wait bool) error {
 	}
 	if err := l.repo.Fetch(reading); err != nil {
 		// The members are still reconciled with what was fetched last.
-		return errors.Join(&FetchError{l.stale(err)}, l.act(ctx, wait))
+		return errors.Join(&FetchError{l.stale(err)}, l.foldLogged(reading), l.act(ctx, wait))
 	}
 
 	l.fetched = l.opt.Clock.Now()
@@ -392,23 +393,27 @@ func (l *Loop) round(ctx context.Context, wait bool) error {
 	}
 	l.refusal()
 	l.frozen()
-	if l.state.Commit != "" {
-		folded(l.line())
-	}
-	if l.opt.Shares != nil && l.state.Watched() {
-		return errors.Join(unverified, ErrFailoverShared, l.dispatch())
-	}
+	l.tellFolded = folded
+	l.hasFolded()
 	return errors.Join(unverified, l.act(ctx, wait))
 }
 
 // follow folds up to head, or as far as commits are verified; then unverified says why not
 // up to head.
 func (l *Loop) follow(ctx context.Context, head string) (unverified, err error) {
-	if head == l.state.Commit {
+	if l.opt.Shares == nil && head == l.state.Commit {
 		return nil, nil
 	}
-	to, unverified := l.verified(head)
-	if to == "" || to == l.state.Commit {
+	to := head
+	if head != l.state.Commit {
+		to, unverified = l.verified(head)
+	}
+	switch {
+	case to == "":
+		return unverified, nil
+	case l.opt.Shares != nil:
+		return unverified, l.foldShared(ctx, to)
+	case to == l.state.Commit:
 		return unverified, nil
 	}
 	return unverified, l.foldInTurn(ctx, to)
@@ -452,5 +457,8 @@ func (l *Loop) act(ctx context.Context, wait bool) error {
 func (l *Loop) newHistory() *history.History {
 	h := history.New(l.repo, l.opt.Path)
 	h.Progress = l.opt.Progress
+	if l.opt.Shares != nil {
+		h.Observe = l.logged
+	}
 	return h
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fairlead/fairlead/dispatch/member"
+	"github.com/fairlead/fairlead/object"
 	"github.com/fairlead/fairlead/propagate"
 )
 
@@ -32,20 +33,14 @@ func (l *Loop) observe(ctx context.Context, wait bool) error {
 		return nil
 	}
 
-	if l.observing == nil {
-		l.observing = l.startObserving(ctx)
+	found := l.found(ctx, wait)
+	if l.opt.Shares != nil {
+		return l.share(ctx, found)
 	}
-	var found observation
-	select {
-	case found = <-l.observing:
-	default:
-		if !wait {
-			return nil
-		}
-		found = <-l.observing
+	if found == nil {
+		return nil
 	}
 
-	l.observing = nil
 	next := propagate.Observe(l.state, propagate.Observations{
 		At:     l.moment(),
 		Ready:  l.steady(found.ready),
@@ -60,17 +55,39 @@ func (l *Loop) observe(ctx context.Context, wait bool) error {
 	return l.save()
 }
 
+// found returns what was observed since it was asked last, and begins to observe again;
+// nil if nothing is known yet, unless it is to wait.
+func (l *Loop) found(ctx context.Context, wait bool) *observation {
+	if l.observing == nil {
+		l.observing = l.startObserving(ctx)
+	}
+	if wait {
+		found := <-l.observing
+		l.observing = nil
+		return &found
+	}
+
+	select {
+	case found := <-l.observing:
+		l.observing = nil
+		return &found
+	default:
+		return nil
+	}
+}
+
 // observation is what was observed of the members at one time.
 type observation struct {
 	ready  map[string]metav1.ConditionStatus
 	health map[propagate.Place]propagate.Health
+	of     map[propagate.Place]object.Digest // the content whose health that is
 }
 
 // startObserving reads the readiness of every member, and the health of the works on
 // which something depends.
 func (l *Loop) startObserving(ctx context.Context) <-chan observation {
 	state := l.state
-	found := observation{map[string]metav1.ConditionStatus{}, map[propagate.Place]propagate.Health{}}
+	found := observation{map[string]metav1.ConditionStatus{}, map[propagate.Place]propagate.Health{}, map[propagate.Place]object.Digest{}}
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	slots := make(chan struct{}, observers)
@@ -87,7 +104,10 @@ func (l *Loop) startObserving(ctx context.Context) <-chan observation {
 			question(ctx, o)
 		})
 	}
-	for cluster := range state.Snapshot.Clusters.All() {
+	for cluster, c := range state.Snapshot.Clusters.All() {
+		if !l.owns(c) {
+			continue
+		}
 		ask(cluster, func(ctx context.Context, o member.Observer) {
 			ready, err := o.Ready(ctx)
 			mu.Lock()
@@ -97,6 +117,9 @@ func (l *Loop) startObserving(ctx context.Context) <-chan observation {
 	}
 
 	for _, p := range state.Watches() {
+		if c := state.Snapshot.Clusters.At(p.Cluster); c == nil || !l.owns(c) {
+			continue
+		}
 		// The health of an object without its new content says nothing about that.
 		mu.Lock()
 		found.health[p] = propagate.UnknownHealth
@@ -111,6 +134,7 @@ func (l *Loop) startObserving(ctx context.Context) <-chan observation {
 			defer mu.Unlock()
 			if err == nil && object != nil {
 				found.health[p], _ = state.Health(object) // unknown, where the script fails
+				found.of[p] = released(&state, p)
 			}
 		})
 	}
@@ -122,6 +146,15 @@ func (l *Loop) startObserving(ctx context.Context) <-chan observation {
 	}()
 
 	return done
+}
+
+// released is the content of a work that was released to its cluster; zero without one.
+func released(s *propagate.State, p propagate.Place) object.Digest {
+	w := s.Bindings.At(p.Key()).Work(p.Cluster)
+	if w == nil || w.Released == nil {
+		return object.Digest{}
+	}
+	return w.Released.Digest
 }
 
 // refOf returns the reference of a work that was released to its cluster.

@@ -51,6 +51,13 @@ func (r *roster) setReady(name string, is readiness) {
 	r.ready[name] = is
 }
 
+// forgetReady drops what was observed of clusters.
+func (r *roster) forgetReady(drop func(cluster string) bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.DeleteFunc(r.ready, func(name string, _ readiness) bool { return drop(name) })
+}
+
 // forget drops the clusters that left the fleet.
 func (r *roster) forget(left func(name string) bool) {
 	r.mu.Lock()

@@ -4,7 +4,6 @@ package reconcile
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -34,16 +33,13 @@ type Shares interface {
 	// Fetching is called before the repository is fetched. What it returns is called when
 	// all that was fetched is folded, and before anything of it is sent.
 	Fetching() (folded func(*Line))
+	Order
 }
-
-// ErrFailoverShared is why a fleet is not dispatched that several processes share. What
-// one of them observes of its members decides for the members of the others, who do not
-// know of it.
-var ErrFailoverShared = errors.New("the feature gate Failover needs what is observed of every cluster in one place: run the controller without --enable-sharding, or switch the gate off in fairlead.yaml; nothing is sent to any cluster")
 
 // shared is what a loop keeps of the clusters that it shares with other processes.
 type shared struct {
-	folded *Line
+	folded     *Line
+	tellFolded func(*Line) // Shares, of the last fetch that has succeeded
 
 	look chan struct{} // ends a pause: a member has something of a commit that is not known
 
@@ -60,7 +56,14 @@ type shared struct {
 
 // owns reports whether this process reconciles a cluster.
 func (l *Loop) owns(c *fleet.Cluster) bool {
-	return l.opt.Shares == nil || l.opt.Shares.Owns(c) && !l.state.Watched()
+	return l.opt.Shares == nil || l.opt.Shares.Owns(c)
+}
+
+// hasFolded tells Shares what is folded now.
+func (l *Loop) hasFolded() {
+	if l.tellFolded != nil && l.state.Commit != "" {
+		l.tellFolded(l.line())
+	}
 }
 
 // Release stops dispatch to the clusters that are not this process's own any more, and

@@ -60,6 +60,9 @@ func (g *gated) For(commit string) member.Member {
 
 // permit waits until a commit may be written, and returns the context to write it with.
 func (g *gated) permit(ctx context.Context, commit string) (context.Context, error) {
+	if position := g.runner.options.Position; position != nil {
+		commit = position(commit)
+	}
 	if err := g.runner.Permit(ctx, g.shard, commit); err != nil {
 		return nil, withheld(err)
 	}

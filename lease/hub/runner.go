@@ -28,6 +28,9 @@ type Options struct {
 	// and must not take long.
 	Notify func(lease.Notice)
 
+	// Position is what the Lease says when a commit is sent; nil is the commit.
+	Position func(commit string) string
+
 	// Rules are the timings; the zero value is lease.DefaultRules. Every replica of the
 	// fleet has the same.
 	Rules lease.Rules

@@ -32,6 +32,9 @@ type History struct {
 	Progress *Progress
 	// Stop is asked before each commit; its error ends the fold. Nil never does.
 	Stop func() error
+	// Observe takes in what was observed of the members after a commit, before the next one
+	// is folded. Nil takes in nothing.
+	Observe func(propagate.State) propagate.State
 
 	accepted reading // of the last state's accepted commit
 	last     reading // the last one, on top of accepted
@@ -96,6 +99,9 @@ func (h *History) Fold(state propagate.State, commits []*source.Commit, each fun
 			return state, err
 		}
 		state = h.intern(state, propagate.Step(state, in))
+		if h.Observe != nil {
+			state = h.Observe(state)
+		}
 		if each == nil {
 			continue
 		}

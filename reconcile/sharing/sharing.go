@@ -18,6 +18,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/fairlead/fairlead/dispatch/member"
 	"github.com/fairlead/fairlead/dispatch/pull"
@@ -34,8 +35,8 @@ import (
 // Options are what a replica is made of.
 type Options struct {
 	Leases hub.Leases
-	// Claims are the ConfigMaps beside the Leases.
-	Claims claims.ConfigMaps
+	// ConfigMaps are of the same namespace.
+	ConfigMaps ConfigMaps
 	// Fleet is unique among those whose Leases are in the same namespace.
 	Fleet string
 	// Pod is the name of the replica, which outlives a restart.
@@ -69,7 +70,11 @@ type Replica struct {
 	kept            ordered.Map[*fleet.Cluster]
 	keptFor, opened int
 
-	drains sync.WaitGroup
+	drains   sync.WaitGroup
+	observed *observed
+	at       atomic.Int64    // the moment of the last observations that are folded
+	until    context.Context // of what runs until Run returns
+	end      context.CancelFunc
 }
 
 // New is a replica that holds nothing yet.
@@ -81,12 +86,15 @@ func New(opt Options) *Replica {
 		opt.Rules = lease.DefaultRules()
 	}
 	r := &Replica{opt: opt, rules: opt.Rules, shards: opt.Shards, owned: map[int]bool{}}
+	r.until, r.end = context.WithCancel(context.Background())
+	r.observed = newObserved(r, opt.ConfigMaps)
 	r.runner = hub.New(opt.Leases, hub.Options{
 		Fleet: opt.Fleet, Pod: opt.Pod, Engine: opt.Engine, Shards: opt.Shards, Rules: opt.Rules,
 		Notify: r.notify, Failed: opt.Failed,
+		Position: func(commit string) string { return position(commit, r.at.Load()) },
 	})
 	r.claims = claims.New(claims.Options{
-		Maps: opt.Claims, Fleet: opt.Fleet, Holder: r.runner.Identity(), Shards: opt.Shards,
+		Maps: opt.ConfigMaps, Fleet: opt.Fleet, Holder: r.runner.Identity(), Shards: opt.Shards,
 		Holds: r.holds, Request: opt.Rules.Request, Retry: opt.Rules.Retry, Failed: opt.Failed,
 	})
 	return r
@@ -108,6 +116,7 @@ func (r *Replica) Run(ctx context.Context) error {
 	err := r.runner.Run(ctx)
 	cancel()
 	claimed.Wait()
+	r.end()
 	r.drains.Wait()
 	return err
 }
@@ -190,7 +199,49 @@ func (r *Replica) Owns(c *fleet.Cluster) bool {
 // that is folded.
 func (r *Replica) Fetching() func(*reconcile.Line) {
 	began := r.runner.Now()
-	return func(line *reconcile.Line) { r.runner.Folded(began, line) }
+	return func(line *reconcile.Line) {
+		at, _ := line.Observed()
+		r.at.Store(at)
+		r.runner.Folded(began, folded{line})
+	}
+}
+
+// Read reads the log of what was observed of the members.
+func (r *Replica) Read(ctx context.Context) (*reconcile.Log, error) { return r.observed.read(ctx) }
+
+// Write continues the log of what was observed of the members.
+func (r *Replica) Write(ctx context.Context, next *reconcile.Log) (*reconcile.Log, error) {
+	return r.observed.write(ctx, next)
+}
+
+// Saw tells the replica that leads what is observed of this one's clusters.
+func (r *Replica) Saw(ctx context.Context, clusters map[string]*fleet.Cluster, seen reconcile.MembersSeen) error {
+	shards, owned := r.Shards()
+	of := map[int]reconcile.MembersSeen{}
+	for _, shard := range owned {
+		of[shard] = reconcile.MembersSeen{Commit: seen.Commit, At: seen.At, Clusters: map[string]reconcile.MemberSeen{}}
+	}
+	for name, m := range seen.Clusters {
+		c := clusters[name]
+		if c == nil {
+			continue
+		}
+		shard, err := r.ShardOf(c)
+		if s, ours := of[shard]; err == nil && ours {
+			s.Clusters[name] = m
+		}
+	}
+	return r.observed.saw(ctx, of, shards)
+}
+
+// Seen is what all replicas observe of their own clusters.
+func (r *Replica) Seen(ctx context.Context) ([]reconcile.MembersSeen, error) {
+	shards, _ := r.Shards()
+	holders := map[string]string{}
+	for _, v := range r.Views() {
+		holders[lease.SeenName(r.opt.Fleet, v.Shard, shards)] = v.Holder
+	}
+	return r.observed.seen(ctx, holders)
 }
 
 // Push is the way to a cluster behind a Kubernetes API: see hub.Runner.Push.

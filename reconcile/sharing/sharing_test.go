@@ -3,6 +3,7 @@
 package sharing_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -132,6 +133,8 @@ type process struct {
 	away  atomic.Bool  // the repository, for this replica
 	asked atomic.Int64 // how often the repository was
 	dead  atomic.Bool  // nothing of it arrives anywhere
+	blind atomic.Bool  // what was observed of the members cannot be read
+	until atomic.Value // a commit: it is blind once it has read that all may fold it
 
 	kill func()
 	stop func()
@@ -145,17 +148,17 @@ type process struct {
 func (w *world) start(pod string, change ...func(*sharing.Options)) *process {
 	w.t.Helper()
 	p := &process{w: w, pod: pod}
-	leases, err := coordinationv1.NewForConfig(p.reaches(w.hub.Config(), func(*http.Request) {}))
+	leases, err := coordinationv1.NewForConfig(p.hubConfig())
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	core, err := corev1.NewForConfig(p.reaches(w.hub.Config(), func(*http.Request) {}))
+	core, err := corev1.NewForConfig(p.hubConfig())
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	wake := make(chan struct{}, 1)
 	options := sharing.Options{
-		Leases: leases.Leases("default"), Claims: core.ConfigMaps("default"), Fleet: fleetName, Pod: pod, Shards: shards, Rules: rules,
+		Leases: leases.Leases("default"), ConfigMaps: core.ConfigMaps("default"), Fleet: fleetName, Pod: pod, Shards: shards, Rules: rules,
 		Changed: func() {
 			select {
 			case wake <- struct{}{}:
@@ -170,7 +173,7 @@ func (w *world) start(pod string, change ...func(*sharing.Options)) *process {
 	p.replica = sharing.New(options)
 	p.loop, err = reconcile.Open(context.Background(), reconcile.Options{
 		Repo: p.git() + "/.git", Ref: "main", Path: ".", StateDir: w.t.TempDir(), Interval: 50 * time.Millisecond, Watch: true, Wake: wake,
-		Shares: p.replica,
+		Steady: 300 * time.Millisecond, Shares: p.replica,
 		Members: func(c *fleet.Cluster) (member.Member, error) {
 			return p.replica.Push(p.config(w.members[c.Name].Config()), c)
 		},
@@ -222,6 +225,27 @@ func (p *process) say(line string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.said = append(p.said, line)
+}
+
+// hubConfig reaches the API server of the Leases for as long as the process lives.
+func (p *process) hubConfig() *rest.Config {
+	config := p.w.hub.Config()
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			log := strings.Contains(r.URL.Path, "-observed")
+			if p.dead.Load() || p.blind.Load() && log {
+				return nil, errors.New("not reachable")
+			}
+			response, err := next.RoundTrip(r)
+			if commit, _ := p.until.Load().(string); err == nil && log && commit != "" {
+				body, _ := io.ReadAll(response.Body)
+				p.blind.Store(strings.Contains(string(body), `"head":"`+commit))
+				response.Body = io.NopCloser(bytes.NewReader(body))
+			}
+			return response, err
+		})
+	})
+	return config
 }
 
 // config reaches a member for as long as the process lives, and counts what it writes.
