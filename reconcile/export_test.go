@@ -29,3 +29,10 @@ func CountWorks(states ...propagate.State) map[string]Works {
 	}
 	return l.countWorks()
 }
+
+// Counting has counted the works of a state. What it returns follows another one.
+func Counting(state propagate.State) (follow func(propagate.State)) {
+	l := &Loop{state: state}
+	l.countWorks()
+	return l.counts.follow
+}
