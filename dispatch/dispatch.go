@@ -296,15 +296,35 @@ func (d *Dispatcher) Sync(fleet Fleet, changed map[string][]object.ID, opt SyncO
 			intents[w.cluster] = entries[i]
 		}
 	}
-	if len(intents) > 0 {
-		if err := d.inventory.Save(intents); err != nil {
-			return fmt.Errorf("intents: %w", err)
-		}
+	if err := d.saveIntents(workers, intents); err != nil {
+		return err
 	}
 	d.expectAnswers(workers, fleet)
 	side(len(workers), func(i int) { workers[i].sync(fleet, keys[i], entries[i], opt) })
 	d.wake(d.waits.takeAll())
 	return nil
+}
+
+// saveIntents saves what is about to be sent to members. Meanwhile those that are to be
+// asked who they are before anything is sent are asked that.
+func (d *Dispatcher) saveIntents(workers []*worker, intents map[string]map[object.ID]*Entry) error {
+	if len(intents) == 0 {
+		return nil
+	}
+
+	for _, w := range workers {
+		if len(intents[w.cluster]) > 0 {
+			w.identity.askAhead()
+		}
+	}
+	err := d.inventory.Save(intents)
+	if err == nil {
+		return nil
+	}
+	for _, w := range workers {
+		w.identity.forgetAhead()
+	}
+	return fmt.Errorf("intents: %w", err)
 }
 
 // side does n things side by side, as many at once as there are processors.

@@ -32,6 +32,16 @@ var kubeSystem = member.Ref{GroupVersionKind: member.NamespaceKind, Name: "kube-
 type identity struct {
 	w        *worker
 	verified time.Time // when it was last who it should be; zero when that is not known
+	ahead    *asking   // under way for verify; nil without one
+}
+
+// asking is the question who a member is.
+type asking struct {
+	m    member.Member
+	done chan struct{} // closed when uid and err are known
+	uid  types.UID
+	at   time.Time
+	err  error
 }
 
 // doubt has the member asked who it is before anything is sent to it. The lock is
@@ -44,12 +54,53 @@ func (i *identity) unknown() bool {
 	return i.verified.IsZero() && member.Is[member.Identified](i.w.member)
 }
 
+// askAhead begins to ask who the member is before its first intents are saved. Nothing is
+// sent on the answer: verify takes it, after they are.
+func (i *identity) askAhead() {
+	i.w.mu.Lock()
+	defer i.w.mu.Unlock()
+	if i.w.member == nil || !i.unknown() || i.w.inFlight > 0 || i.w.d.closed() || i.w.breaker.state(time.Now()) == open {
+		return
+	}
+
+	a := &asking{m: i.w.member, done: make(chan struct{})}
+	i.ahead = a
+	go func() {
+		defer close(a.done)
+		a.uid, a.err = i.ask(a.m)
+		a.at = time.Now()
+	}()
+}
+
+// forgetAhead has verify ask anew.
+func (i *identity) forgetAhead() {
+	i.w.mu.Lock()
+	defer i.w.mu.Unlock()
+	i.ahead = nil
+}
+
+// answer is what a member says of who it is, to a question that is under way or a new
+// one, and when it said so.
+func (i *identity) answer(m member.Member) (types.UID, time.Time, error) {
+	i.w.mu.Lock()
+	a := i.ahead
+	i.ahead = nil
+	i.w.mu.Unlock()
+	if a == nil || a.m != m {
+		uid, err := i.ask(m)
+		return uid, time.Now(), err
+	}
+
+	<-a.done
+	return a.uid, a.at, a.err
+}
+
 // verify asks who the member is, and trips the breaker where it is not who it
 // should be.
 func (i *identity) verify(m member.Member, generation int) {
 	w := i.w
 	defer w.d.answered(w.cluster)
-	uid, err := i.ask(m)
+	uid, at, err := i.answer(m)
 	if err == nil && uid != "" {
 		w.d.awaitNames(w.cluster)
 	}
@@ -72,7 +123,7 @@ func (i *identity) verify(m member.Member, generation int) {
 		w.trip(w.failed("reach", object.ID{}, err), generation)
 		return
 	}
-	i.verified = time.Now()
+	i.verified = at
 }
 
 // ask is the UID of the member's kube-system; "" where we may not know.

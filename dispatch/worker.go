@@ -51,6 +51,8 @@ type worker struct {
 
 	inFlight int // requests, first contact included
 	landed   *sync.Cond
+	free     bool // the goroutine that calls schedule takes the next job itself
+	taken    *job // by that goroutine
 	busy     bool // as counted by the Dispatcher
 	timer    *time.Timer
 }
@@ -313,6 +315,10 @@ func (w *worker) schedule() {
 		}
 		w.queue.start(j, w.breaker.generation)
 		w.inFlight++
+		if w.free {
+			w.free, w.taken = false, j
+			continue
+		}
 		go w.work(w.member, j)
 	}
 }
@@ -351,8 +357,16 @@ func (w *worker) wakeIn(wait time.Duration) {
 	})
 }
 
-// work does one job.
+// work does a job, and then what is due, as long as something is: a goroutine that goes
+// on has the stack that a request needs.
 func (w *worker) work(m member.Member, j *job) {
+	for j != nil {
+		m, j = w.workOne(m, j)
+	}
+}
+
+// workOne does one job and returns the next.
+func (w *worker) workOne(m member.Member, j *job) (member.Member, *job) {
 	began := time.Now()
 	op, note, err := w.act(m, j.id)
 	if (op != "" || err != nil) && !w.publisher.stageAct(j.id, op, note, time.Since(began)) {
@@ -368,7 +382,12 @@ func (w *worker) work(m member.Member, j *job) {
 	if w.queue.end(j) {
 		w.finish(j, note, err)
 	}
+
+	w.free = true
 	w.schedule()
+	next := w.taken
+	w.free, w.taken = false, nil
+	return w.member, next
 }
 
 // finish decides what becomes of a job that was tried.

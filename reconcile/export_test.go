@@ -36,3 +36,10 @@ func RoundOf(ctx context.Context, l *Loop) error { return l.round(ctx, true) }
 
 // StateOf is what a loop has folded.
 func StateOf(l *Loop) propagate.State { return l.state }
+
+// Counting has counted the works of a state. What it returns follows another one.
+func Counting(state propagate.State) (follow func(propagate.State)) {
+	l := &Loop{state: state}
+	l.countWorks()
+	return l.counts.follow
+}

@@ -5,6 +5,7 @@ package reconcile_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -40,6 +41,7 @@ const envMeasured = "FAIRLEAD_TEST_MEASURED"
 
 type measuredOptions struct {
 	Repo, State, Kubeconfig string
+	Path                    string // of the fleet in Repo; "" is its root
 	Watch                   bool
 	// Mute has watches begin and say nothing: what the members hold is made up.
 	Mute bool
@@ -186,7 +188,7 @@ func (c *measuredLoop) obey(order string) (err error) {
 			return err
 		}
 		c.loop, err = reconcile.Open(ctx, reconcile.Options{
-			Repo: c.opt.Repo, Ref: "main", Path: ".", StateDir: c.opt.State, Watch: c.opt.Watch, Timeout: 10 * time.Minute, Interval: c.opt.Interval,
+			Repo: c.opt.Repo, Ref: "main", Path: cmp.Or(c.opt.Path, "."), StateDir: c.opt.State, Watch: c.opt.Watch, Timeout: 10 * time.Minute, Interval: c.opt.Interval,
 			Report: func(reconcile.Event) {}, Members: c.member,
 		})
 		return err

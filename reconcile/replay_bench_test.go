@@ -36,6 +36,7 @@ func BenchmarkReplay(b *testing.B) {
 		b.ReportMetric(small, "commits/s-on-1000")
 		b.ReportMetric(large, "commits/s-on-10000")
 		b.ReportMetric(small/large, "ratio")
+		b.ReportMetric(1.2, "ratio-limit")
 		b.ReportMetric(cold.Seconds(), "s-cold-on-10000")
 		b.ReportMetric(float64(heap)/(1<<20), "MiB-on-10000")
 	}

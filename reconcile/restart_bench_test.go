@@ -29,7 +29,7 @@ const (
 // it is ready for the next commit: the state is restored, the inventory read,
 // every work compared. The members are sent nothing but the question who they
 // are, and the watches. The inventory is made up, so the watches say nothing.
-// The aim is three seconds.
+// The aim was three seconds, and is one now.
 func BenchmarkRestart(b *testing.B) {
 	configs := embeddedFleet(b, restartClusters)
 	repo, state := sourcetest.New(b), b.TempDir()
@@ -52,9 +52,11 @@ func BenchmarkRestart(b *testing.B) {
 		b.ReportMetric(open.Seconds, "s-open")
 		b.ReportMetric(round.Seconds, "s-first-round")
 		b.ReportMetric(open.Seconds+round.Seconds, "s-ready")
+		b.ReportMetric(1, "s-limit")
 		b.ReportMetric(open.CPU+round.CPU, "CPU-s-ready")
 		b.ReportMetric(float64(rest.RSS)/mib, "MiB-RSS")
 		b.ReportMetric(float64(rest.Peak)/mib, "MiB-peak")
+		b.ReportMetric(600, "MiB-limit")
 		b.ReportMetric(float64(rest.Heap)/mib, "MiB-heap")
 		b.ReportMetric(float64(file)/mib, "MiB-on-disk")
 		c.end()

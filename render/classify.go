@@ -283,12 +283,15 @@ func idOf(d *document, group string) object.ID {
 	return id
 }
 
-// encryption is the finding about a document that SOPS has encrypted.
+// encryption is the finding about a document that SOPS has encrypted. Where a field
+// stands is asked of those alone: it takes another parse of the file.
 func encryption(d *document, t *fleet.Template) *fleet.Finding {
+	if !object.IsEncrypted(t.Object()) {
+		return nil
+	}
+
 	f := &fleet.Finding{Code: fleet.FindingEncrypted, Severity: fleet.SeverityNotice, Object: t.ID, Origin: d.at("sops")}
 	switch {
-	case !object.IsEncrypted(t.Object()):
-		return nil
 	case strings.HasPrefix(t.Kind, "ENC["):
 		f.Severity, f.Origin = fleet.SeverityCaution, d.at("kind")
 		f.Message = "the kind of this document is encrypted, so that nobody can tell what it is: have SOPS encrypt the values alone, with encrypted_regex: ^(data|stringData)$"

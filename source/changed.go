@@ -3,6 +3,8 @@
 package source
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -96,23 +98,32 @@ func (w *changes) compare(a, b *Tree, at string, before, after entry) error {
 		return err
 	}
 
-	for len(old) > 0 || len(now) > 0 {
+	for i, j := 0, 0; i < old.len() || j < now.len(); {
 		var o, n entry
-		var name string
+		order := 0
 		switch {
-		case len(now) == 0 || len(old) > 0 && old[0].name < now[0].name:
-			o, old, name = old[0], old[1:], old[0].name
-		case len(old) == 0 || now[0].name < old[0].name:
-			n, now, name = now[0], now[1:], now[0].name
+		case i == old.len():
+			order = +1
+		case j == now.len():
+			order = -1
 		default:
-			o, n, name = old[0], now[0], now[0].name
-			old, now = old[1:], now[1:]
+			if bytes.Equal(old.raw(i), now.raw(j)) {
+				i, j = i+1, j+1
+				continue // the common case
+			}
+			order = bytes.Compare(old.name(i), now.name(j))
+		}
+		if order <= 0 {
+			o, i = old.entry(i), i+1
+		}
+		if order >= 0 {
+			n, j = now.entry(j), j+1
 		}
 
 		if o.hash == n.hash && o.mode == n.mode {
-			continue // the common case; do not build the path
+			continue // written with another mode that means the same
 		}
-		if err := w.compare(a, b, path.Join(at, name), o, n); err != nil {
+		if err := w.compare(a, b, path.Join(at, cmp.Or(o.name, n.name)), o, n); err != nil {
 			return err
 		}
 	}
@@ -120,9 +131,9 @@ func (w *changes) compare(a, b *Tree, at string, before, after entry) error {
 	return nil
 }
 
-func listOf(t *Tree, at string, e entry) ([]entry, error) {
+func listOf(t *Tree, at string, e entry) (listing, error) {
 	if !e.isDir() || e.hash == (plumbing.Hash{}) {
-		return nil, nil
+		return listing{}, nil
 	}
 	entries, err := t.list(e.hash)
 	if err != nil && at != "" {

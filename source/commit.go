@@ -230,13 +230,13 @@ func (c *Commit) Tree(path string) (*Tree, error) {
 			continue
 		}
 
-		entries, err := c.repo.entries(h)
+		entries, err := listingOf(c.repo, h)
 		if err != nil {
 			return nil, fmt.Errorf("commit %s: %w", c.Hash[:8], err)
 		}
 
-		e := lookup(entries, name)
-		if e == nil || !e.isDir() {
+		e, there := entries.lookup(name)
+		if !there || !e.isDir() {
 			return nil, fmt.Errorf("commit %s: %s: %w", c.Hash[:8], path, ErrNoPath)
 		}
 

@@ -49,7 +49,7 @@ func (r *Repo) History(since, head string) ([]*Commit, error) {
 	}
 
 	var history []*Commit // a line can be a million commits long: only these are kept
-	authors := map[string]string{}
+	known := sharing{authors: map[string]string{}, trailers: map[Trailer][]Trailer{}}
 	for h := plumbing.NewHash(at); h != stop; {
 		c, err := r.commit(h)
 		if err != nil {
@@ -57,12 +57,7 @@ func (r *Repo) History(since, head string) ([]*Commit, error) {
 		}
 
 		filled := r.fill(c)
-		if known, ok := authors[filled.Author]; ok {
-			filled.Author = known
-		} else {
-			authors[filled.Author] = filled.Author
-		}
-
+		known.share(filled)
 		if len(history) > 0 {
 			filled.Hash = history[len(history)-1].Parent
 		}
@@ -85,6 +80,32 @@ func (r *Repo) History(since, head string) ([]*Commit, error) {
 	slices.Reverse(history)
 	return history, nil
 }
+
+// sharing has once what many commits of a line have.
+type sharing struct {
+	authors  map[string]string
+	trailers map[Trailer][]Trailer // of commits with one trailer
+}
+
+func (s *sharing) share(c *Commit) {
+	if known, ok := s.authors[c.Author]; ok {
+		c.Author = known
+	} else {
+		s.authors[c.Author] = c.Author
+	}
+
+	if len(c.Trailers) != 1 || len(s.trailers) > maxShared {
+		return
+	}
+	if known, ok := s.trailers[c.Trailers[0]]; ok {
+		c.Trailers = known
+	} else {
+		s.trailers[c.Trailers[0]] = c.Trailers
+	}
+}
+
+// maxShared is how many different trailers are remembered: some have a number each.
+const maxShared = 10_000
 
 // Ahead returns the commits on the first-parent line of head that base does not
 // have, newest first.

@@ -193,10 +193,11 @@ func (m *merger) directory(at string, v versions) (entry, error) {
 
 	var lists [3][]entry
 	for i, e := range v {
-		var err error
-		if lists[i], err = listOf(m.sides[i], at, e); err != nil {
+		list, err := listOf(m.sides[i], at, e)
+		if err != nil {
 			return entry{}, err
 		}
+		lists[i] = list.entries()
 	}
 
 	var merged []entry

@@ -19,7 +19,7 @@ func TestPlainNamesAreProper(t *testing.T) {
 			name[i] = runes[rng.IntN(len(runes))]
 		}
 
-		if !isSimpleName(string(name)) {
+		if !isSimpleName([]byte(string(name))) {
 			continue
 		}
 

@@ -16,7 +16,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/transport"
-	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
 // ErrBranchMoved is wrapped by an edit or Push if the branch has commits that
@@ -242,7 +241,7 @@ func (r *Repo) present(hashes ...plumbing.Hash) []plumbing.Hash {
 	var found []plumbing.Hash
 	seen := map[plumbing.Hash]bool{}
 	for _, h := range hashes {
-		if !seen[h] && slices.ContainsFunc(stores, func(s *filesystem.ObjectStorage) bool { return s.HasEncodedObject(h) == nil }) {
+		if !seen[h] && slices.ContainsFunc(stores, func(s *store) bool { return s.HasEncodedObject(h) == nil }) {
 			found = append(found, h)
 		}
 		seen[h] = true

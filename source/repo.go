@@ -44,7 +44,7 @@ type Repo struct {
 	reads atomic.Int64 // of objects
 
 	mu      sync.Mutex // go-git's storages are not safe for concurrent use
-	stores  []*filesystem.ObjectStorage
+	stores  []*store
 	stamp   string // of the packs and the shallow file that were read
 	objects cache.Object
 	refs    *filesystem.Storage
@@ -197,11 +197,10 @@ func (r *Repo) reopen() error {
 
 	r.stamp = r.stampOf(dirs)
 	r.stores = nil
-	options := filesystem.Options{KeepDescriptors: true, LargeObjectThreshold: MaxFile}
 	for _, dir := range dirs {
 		// The parent of the objects directory serves as a git directory.
 		git := dotgit.New(osfs.New(filepath.Dir(dir), osfs.WithBoundOS()))
-		r.stores = append(r.stores, filesystem.NewObjectStorageWithOptions(git, r.objects, options))
+		r.stores = append(r.stores, newStore(git, r.objects))
 	}
 
 	var fs billy.Filesystem = osfs.New(r.gitDir, osfs.WithBoundOS())
@@ -426,7 +425,7 @@ func (r *Repo) resolveName(name string) (plumbing.Hash, error) {
 	stores := r.fresh()
 	if b, err := hex.DecodeString(name); err == nil && len(b) == len(plumbing.Hash{}) {
 		h := plumbing.NewHash(name)
-		if !slices.ContainsFunc(stores, func(s *filesystem.ObjectStorage) bool { return s.HasEncodedObject(h) == nil }) {
+		if !slices.ContainsFunc(stores, func(s *store) bool { return s.HasEncodedObject(h) == nil }) {
 			return h, fmt.Errorf("%w: no such commit", ErrUnknownRevision)
 		}
 		return h, nil
@@ -478,7 +477,7 @@ func howToFetch(name string) string {
 // minAbbreviation is git's: a shorter prefix is not taken for a hash.
 const minAbbreviation = 4
 
-func abbreviated(stores []*filesystem.ObjectStorage, prefix string) (plumbing.Hash, error) {
+func abbreviated(stores []*store, prefix string) (plumbing.Hash, error) {
 	prefix = strings.ToLower(prefix)
 	even := prefix[:len(prefix)&^1]
 	b, err := hex.DecodeString(even)

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
 // Larger objects are not read: no manifest is that large, and a tree of that
@@ -68,7 +67,7 @@ func (r *Repo) object(h plumbing.Hash) (plumbing.ObjectType, []byte, error) {
 }
 
 // fresh returns the stores, reopened if the packs have changed. r.mu is held.
-func (r *Repo) fresh() []*filesystem.ObjectStorage {
+func (r *Repo) fresh() []*store {
 	if r.stale() {
 		// An error shows when the stores are read.
 		_ = r.reopen()

@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -32,7 +31,7 @@ type Tree struct {
 	hash plumbing.Hash
 
 	mu   sync.Mutex
-	dirs map[plumbing.Hash][]entry // the directories read so far, validated and sorted by name
+	dirs map[plumbing.Hash]listing // the directories read so far, validated and sorted by name
 	lost error                     // for the first missing object
 }
 
@@ -43,7 +42,7 @@ type objects interface {
 }
 
 func newTree(from objects, h plumbing.Hash) *Tree {
-	return &Tree{from: from, hash: h, dirs: map[plumbing.Hash][]entry{}}
+	return &Tree{from: from, hash: h, dirs: map[plumbing.Hash]listing{}}
 }
 
 // Hash is equal for two trees with equal content.
@@ -213,19 +212,19 @@ func (t *Tree) find(op, name string) (entry, error) {
 			return wrong(name, err)
 		}
 
-		e := lookup(entries, part)
-		if e == nil {
+		e, there := entries.lookup(part)
+		if !there {
 			return wrong(name, fs.ErrNotExist)
 		}
 
-		at = *e
+		at = e
 	}
 
 	return at, nil
 }
 
 // list returns the validated entries of a directory, sorted by name.
-func (t *Tree) list(h plumbing.Hash) ([]entry, error) {
+func (t *Tree) list(h plumbing.Hash) (listing, error) {
 	t.mu.Lock()
 	entries, ok := t.dirs[h]
 	t.mu.Unlock()
@@ -233,19 +232,13 @@ func (t *Tree) list(h plumbing.Hash) ([]entry, error) {
 		return entries, nil
 	}
 
-	entries, err := entriesOf(t.from, h)
+	entries, err := listingOf(t.from, h)
 	if err != nil {
 		t.note(err)
-		return nil, err
+		return listing{}, err
 	}
-
-	for i, e := range entries {
-		if !validName(e.name) {
-			return nil, fmt.Errorf("invalid path %q in tree %s", e.name, h)
-		}
-		if i > 0 && entries[i-1].name == e.name {
-			return nil, fmt.Errorf("invalid path %q in tree %s: duplicate entry", e.name, h)
-		}
+	if err := entries.check(h); err != nil {
+		return listing{}, err
 	}
 
 	t.mu.Lock()
@@ -254,10 +247,10 @@ func (t *Tree) list(h plumbing.Hash) ([]entry, error) {
 	return entries, nil
 }
 
-func (t *Tree) dirEntries(entries []entry) []fs.DirEntry {
-	out := make([]fs.DirEntry, len(entries))
-	for i, e := range entries {
-		out[i] = dirEntry{t, e}
+func (t *Tree) dirEntries(entries listing) []fs.DirEntry {
+	out := make([]fs.DirEntry, entries.len())
+	for i := range out {
+		out[i] = dirEntry{t, entries.entry(i)}
 	}
 	return out
 }
@@ -281,48 +274,24 @@ type entry struct {
 func (e entry) isDir() bool  { return e.mode == modeDir }
 func (e entry) isFile() bool { return e.mode == modeFile }
 
-func (r *Repo) entries(h plumbing.Hash) ([]entry, error) { return entriesOf(r, h) }
-
-// entriesOf reads a tree object and sorts it by name.
-func entriesOf(from objects, h plumbing.Hash) ([]entry, error) {
-	kind, b, err := from.object(h)
-	if err != nil {
-		return nil, fmt.Errorf("tree %s: %w", short(h), err)
-	}
-
-	if kind != plumbing.TreeObject {
-		return nil, fmt.Errorf("tree %s: is a %s, not a tree", short(h), kind)
-	}
-
-	const shortest = len("40000 a\x00") + len(h)
-	entries := make([]entry, 0, len(b)/(shortest+8)+1)
-	for text := string(b); len(text) > 0; { // the names are substrings of it
-		head, rest, ok := strings.Cut(text, "\x00")
-		mode, name, spaced := strings.Cut(head, " ")
-		if !ok || !spaced || len(rest) < len(h) {
-			return nil, fmt.Errorf("tree %s: malformed", h)
-		}
-
-		e := entry{name: name}
-		bits, known := parseMode(mode)
-		if !known {
-			return nil, fmt.Errorf("tree %s: %q has the unknown mode %q", h, name, mode)
-		}
-
-		e.mode, e.exec = bits&^0o7777, bits&0o111 != 0
-		copy(e.hash[:], rest)
-		entries = append(entries, e)
-		text = rest[len(h):]
-	}
-
-	if byName := func(a, b entry) int { return strings.Compare(a.name, b.name) }; !slices.IsSortedFunc(entries, byName) {
-		slices.SortStableFunc(entries, byName) // git sorts a directory as if its name ended in a slash
-	}
-
-	return entries, nil
+func (r *Repo) entries(h plumbing.Hash) ([]entry, error) {
+	l, err := listingOf(r, h)
+	return l.entries(), err
 }
 
-func parseMode(b string) (mode uint32, known bool) {
+// listingOf reads a tree object and sorts it by name.
+func listingOf(from objects, h plumbing.Hash) (listing, error) {
+	kind, b, err := from.object(h)
+	if err != nil {
+		return listing{}, fmt.Errorf("tree %s: %w", short(h), err)
+	}
+	if kind != plumbing.TreeObject {
+		return listing{}, fmt.Errorf("tree %s: is a %s, not a tree", short(h), kind)
+	}
+	return newListing(h, b)
+}
+
+func parseMode(b []byte) (mode uint32, known bool) {
 	if len(b) == 0 || len(b) > 6 {
 		return 0, false
 	}
@@ -342,14 +311,6 @@ func parseMode(b string) (mode uint32, known bool) {
 	return mode, false
 }
 
-func lookup(entries []entry, name string) *entry {
-	i, ok := slices.BinarySearchFunc(entries, name, func(e entry, name string) int { return strings.Compare(e.name, name) })
-	if !ok {
-		return nil
-	}
-	return &entries[i]
-}
-
 // maxName is the limit of common file systems.
 const maxName = 255
 
@@ -357,7 +318,7 @@ const maxName = 255
 // written to disk under them here, but someone else may check out the same
 // commit.
 func validName(name string) bool {
-	return isSimpleName(name) || isValidName(name)
+	return isSimpleName([]byte(name)) || isValidName(name)
 }
 
 // isValidName is validName, in full.
@@ -373,8 +334,8 @@ func isValidName(name string) bool {
 
 // isSimpleName reports whether a name is obviously valid, as nearly all are:
 // one file of a commit needs a check of every name on its way.
-func isSimpleName(name string) bool {
-	if name == "" || len(name) > maxName || name[0] == '.' || name[0] == 'g' || name[0] == 'G' {
+func isSimpleName(name []byte) bool {
+	if len(name) == 0 || len(name) > maxName || name[0] == '.' || name[0] == 'g' || name[0] == 'G' {
 		return false
 	}
 

@@ -4,6 +4,7 @@ package web_test
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"runtime"
 	"strings"
@@ -91,6 +92,53 @@ func BenchmarkPage(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkPageSlope takes the time of the first page after a commit of one file, over
+// decades of one size, and of the same page again, and reports the exponents with which
+// they grow: 0 is not at all, 1 as much.
+func BenchmarkPageSlope(b *testing.B) {
+	for _, s := range []struct {
+		what  string
+		sizes [3][3]int // clusters, templates, clusters of a template
+	}{
+		{"templates", [3][3]int{{100, 100, 10}, {100, 1_000, 10}, {100, 10_000, 10}}},
+		{"clusters", [3][3]int{{10, 100, 10}, {100, 100, 10}, {1_000, 100, 10}}},
+		{"works", [3][3]int{{1_000, 100, 10}, {1_000, 100, 100}, {1_000, 100, 1_000}}},
+	} {
+		b.Run(s.what, func(b *testing.B) {
+			for b.Loop() {
+				var first, again [3]float64
+				for i, n := range s.sizes {
+					first[i], again[i] = pageSlope(b, n[0], n[1], n[2])
+					b.ReportMetric(first[i]*1000, fmt.Sprintf("ms-first-%d", i+1))
+					b.ReportMetric(again[i]*1000, fmt.Sprintf("ms-again-%d", i+1))
+				}
+				b.ReportMetric(math.Log10(first[2]/first[0])/2, "exponent-first")
+				b.ReportMetric(math.Log10(again[2]/again[0])/2, "exponent-again")
+			}
+		})
+	}
+}
+
+// pageSlope is the shortest of some times of the page after a commit, and of it again.
+func pageSlope(b *testing.B, clusters, templates, on int) (first, again float64) {
+	b.Helper()
+	g := benchFleet(b, clusters, templates, on)
+	s := open(b, g.Dir)
+	first, again = math.Inf(1), math.Inf(1)
+	for i := range 7 {
+		g.Commit("web-1 again", map[string]string{benchFile(1): benchTemplate(1, fmt.Sprintf("2.0.%d", i))})
+		s.follow(g)
+		for _, least := range []*float64{&first, &again} {
+			began := time.Now()
+			if r := s.get("/", "Accept-Encoding", "gzip"); r.Code != http.StatusOK {
+				b.Fatal(r.Code)
+			}
+			*least = min(*least, time.Since(began).Seconds())
+		}
+	}
+	return first, again
 }
 
 // benchKnown is the state of a loop.

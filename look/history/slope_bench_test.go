@@ -15,27 +15,27 @@ import (
 	"github.com/fairlead/fairlead/source/sourcetest"
 )
 
-// BenchmarkSlope takes the time of reading and folding a commit over decades of one size,
+// BenchmarkSlope takes the time of reading and folding a commit over three decades of one size,
 // while the others stay, and reports the exponent with which it grows: 0 is not at all,
 // 1 as much. TestCostFollowsTheChange holds the counts behind it.
 func BenchmarkSlope(b *testing.B) {
 	for _, s := range []struct {
 		what  string
-		sizes [3][4]int // templates, clusters, commits, files that the commit changes
+		sizes [4][4]int // templates, clusters, commits, files that the commit changes
 	}{
-		{"templates", [3][4]int{{100, 4, 0, 1}, {1_000, 4, 0, 1}, {10_000, 4, 0, 1}}},
-		{"clusters", [3][4]int{{100, 10, 0, 1}, {100, 100, 0, 1}, {100, 1_000, 0, 1}}},
-		{"commits", [3][4]int{{100, 4, 2, 1}, {100, 4, 20, 1}, {100, 4, 200, 1}}},
-		{"change", [3][4]int{{1_000, 4, 0, 10}, {1_000, 4, 0, 100}, {1_000, 4, 0, 1_000}}},
+		{"templates", [4][4]int{{10, 4, 0, 1}, {100, 4, 0, 1}, {1_000, 4, 0, 1}, {10_000, 4, 0, 1}}},
+		{"clusters", [4][4]int{{100, 2, 0, 1}, {100, 20, 0, 1}, {100, 200, 0, 1}, {100, 2_000, 0, 1}}},
+		{"commits", [4][4]int{{100, 4, 1, 1}, {100, 4, 10, 1}, {100, 4, 100, 1}, {100, 4, 1_000, 1}}},
+		{"change", [4][4]int{{1_000, 4, 0, 1}, {1_000, 4, 0, 10}, {1_000, 4, 0, 100}, {1_000, 4, 0, 1_000}}},
 	} {
 		b.Run(s.what, func(b *testing.B) {
 			for b.Loop() {
-				var took [3]float64
+				var took [4]float64
 				for i, n := range s.sizes {
 					took[i] = slopeOf(b, n[0], n[1], n[2], n[3])
 					b.ReportMetric(took[i]*1000, fmt.Sprintf("ms-%d", i+1))
 				}
-				b.ReportMetric(math.Log10(took[2]/took[0])/2, "exponent")
+				b.ReportMetric(math.Log10(took[3]/took[0])/3, "exponent")
 			}
 		})
 	}
