@@ -24,12 +24,15 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/fairlead/fairlead/dispatch/member"
 	"github.com/fairlead/fairlead/dispatch/push"
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/reconcile"
+	"github.com/fairlead/fairlead/reconcile/sharing"
 )
 
 // A loop in a process of its own, whose processor time and memory are ours
@@ -49,11 +52,14 @@ type measuredOptions struct {
 	Interval time.Duration
 	// Faults is how many of the requests fail, until the order "calm".
 	Faults float64
+	// Hub is where the Leases are of the replicas that share the members; Pod is this one.
+	Hub, Pod string
 }
 
 // account is what one order took.
 type account struct {
 	Seconds, CPU  float64
+	AllCPU        float64        // of the process until now
 	Requests      map[string]int // by what they are
 	RSS, Peak     uint64         // bytes; the peak is of the process until now
 	Heap          uint64
@@ -112,7 +118,7 @@ func (m *measured) end() {
 }
 
 // order has the child do something: "open", "once", "round", "run 10s", "rest 10s", "collect"
-// its garbage, or "calm" the faults.
+// its garbage, "calm" the faults, or "join" the other replicas until it ends.
 func (m *measured) order(what string) account {
 	m.b.Helper()
 	fmt.Fprintln(m.in, what)
@@ -143,6 +149,9 @@ func measuredChild(text string) int {
 		}
 	}
 	if c.loop != nil {
+		if c.leave != nil {
+			c.leave()
+		}
 		if err := c.loop.Close(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
@@ -156,6 +165,9 @@ type measuredLoop struct {
 	loop     *reconcile.Loop
 	contexts *push.Contexts
 	calm     atomic.Bool
+	replica  *sharing.Replica // nil without Hub
+	wake     chan struct{}
+	leave    func() // nil before "join"
 
 	mu       sync.Mutex
 	requests map[string]int
@@ -164,7 +176,7 @@ type measuredLoop struct {
 func (c *measuredLoop) account(order string) account {
 	renders, cpu, began := c.renders(), processorTime(), time.Now()
 	err := c.obey(order)
-	a := account{Seconds: time.Since(began).Seconds(), CPU: processorTime() - cpu, Renders: c.renders() - renders, Requests: c.taken()}
+	a := account{Seconds: time.Since(began).Seconds(), CPU: processorTime() - cpu, AllCPU: processorTime(), Renders: c.renders() - renders, Requests: c.taken()}
 	for what, n := range a.Requests {
 		if what != "WATCH" {
 			a.TotalRequests += n
@@ -187,11 +199,23 @@ func (c *measuredLoop) obey(order string) (err error) {
 		if c.contexts, err = push.LoadContexts(c.opt.Kubeconfig); err != nil {
 			return err
 		}
-		c.loop, err = reconcile.Open(ctx, reconcile.Options{
+		options := reconcile.Options{
 			Repo: c.opt.Repo, Ref: "main", Path: cmp.Or(c.opt.Path, "."), StateDir: c.opt.State, Watch: c.opt.Watch, Timeout: 10 * time.Minute, Interval: c.opt.Interval,
 			Report: func(reconcile.Event) {}, Members: c.member,
-		})
+		}
+		if c.opt.Hub != "" {
+			c.share(&options)
+		}
+		c.loop, err = reconcile.Open(ctx, options)
 		return err
+	case "join":
+		ctx, cancel := context.WithCancel(ctx)
+		var ended sync.WaitGroup
+		c.replica.Attach(c.loop)
+		ended.Go(func() { _ = c.replica.Run(ctx) }) // it ends with the context
+		ended.Go(func() { _ = c.loop.Run(ctx) })
+		c.leave = func() { cancel(); ended.Wait() }
+		return nil
 	case "once":
 		return c.loop.Once(ctx)
 	case "round":
@@ -218,6 +242,23 @@ func (c *measuredLoop) obey(order string) (err error) {
 		return nil
 	}
 	return fmt.Errorf("%q is no order", order)
+}
+
+// share has the loop share its members with those of other processes.
+func (c *measuredLoop) share(options *reconcile.Options) {
+	hub := &rest.Config{Host: c.opt.Hub, QPS: -1}
+	c.wake = make(chan struct{}, 1)
+	c.replica = sharing.New(sharing.Options{
+		Leases: coordinationv1.NewForConfigOrDie(hub).Leases("default"), ConfigMaps: corev1.NewForConfigOrDie(hub).ConfigMaps("default"),
+		Fleet: "acme", Pod: c.opt.Pod, Shards: 32, Failed: func(err error) { fmt.Fprintln(os.Stderr, err) },
+		Changed: func() {
+			select {
+			case c.wake <- struct{}{}:
+			default:
+			}
+		},
+	})
+	options.Shares, options.Wake = c.replica, c.wake
 }
 
 func (c *measuredLoop) renders() int {
@@ -252,6 +293,9 @@ func (c *measuredLoop) member(cluster *fleet.Cluster) (member.Member, error) {
 			return next.RoundTrip(r)
 		})
 	})
+	if c.replica != nil {
+		return c.replica.Push(config, cluster)
+	}
 	return push.New(config, push.Options{})
 }
 

@@ -66,10 +66,13 @@ func benchFanOut(b *testing.B, n int) {
 
 // embeddedFleet is n members inside this process, behind one server: a process has not
 // as many files as it takes for them to listen.
-func embeddedFleet(b *testing.B, n int) map[string]*rest.Config {
+func embeddedFleet(b *testing.B, n int, seen ...func(*http.Request)) map[string]*rest.Config {
 	b.Helper()
 	members := map[string]*embedded.Server{}
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, s := range seen {
+			s(r)
+		}
 		name, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 		http.StripPrefix("/"+name, members[name]).ServeHTTP(w, r)
 	}))
