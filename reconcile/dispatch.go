@@ -75,6 +75,11 @@ func (l *Loop) resolveMembers(snapshot *fleet.Snapshot) (found bool) {
 	again := l.takeReconnects()
 	maps.Copy(refusing, again)
 	l.renewed = l.renewed || len(again) > 0
+	moves := l.moves()
+	if len(refusing) == 0 && len(l.unreached) == 0 && l.resolvedAt == moves && l.resolvedOf.Same(snapshot.Clusters) && !l.hasReleased() {
+		return false // a round without news costs the same, however many clusters there are
+	}
+
 	others := l.clustersOfOthers(snapshot)
 	failed := map[string]error{}
 	for name, c := range snapshot.Clusters.All() {
@@ -129,6 +134,7 @@ func (l *Loop) resolveMembers(snapshot *fleet.Snapshot) (found bool) {
 	if l.opt.Shares != nil {
 		l.opt.Shares.Keep(snapshot.Clusters)
 	}
+	l.resolvedOf, l.resolvedAt = snapshot.Clusters, moves
 	return found
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/look/history"
 	"github.com/fairlead/fairlead/object"
+	"github.com/fairlead/fairlead/ordered"
 	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/reconcile/checkpoint"
 	"github.com/fairlead/fairlead/source"
@@ -104,15 +105,17 @@ type Loop struct {
 	checkpoint *checkpoint.Store
 	dispatcher *dispatch.Dispatcher
 
-	fetched   time.Time // when the repository was last read, by Clock.Now; zero if never
-	state     propagate.State
-	gone      *checkpoint.GoneError    // the state is what remains of one; nil otherwise
-	skipping  string                   // the head at which a commit was skipped that had been folded
-	synced    propagate.State          // the state of the last Sync
-	examined  time.Duration            // when everything was last examined, by Clock.Elapsed
-	resolved  map[string]time.Duration // when Members was last called for a cluster, by Clock.Elapsed
-	moment    func() int64             // the time of an observation, in seconds since 1970
-	observing <-chan observation       // the observation under way; nil without one
+	fetched    time.Time // when the repository was last read, by Clock.Now; zero if never
+	state      propagate.State
+	gone       *checkpoint.GoneError       // the state is what remains of one; nil otherwise
+	skipping   string                      // the head at which a commit was skipped that had been folded
+	synced     propagate.State             // the state of the last Sync
+	examined   time.Duration               // when everything was last examined, by Clock.Elapsed
+	resolved   map[string]time.Duration    // when Members was last called for a cluster, by Clock.Elapsed
+	resolvedOf ordered.Map[*fleet.Cluster] // the clusters that were connected to last,
+	resolvedAt int                         // and how many there had been of Shares.Moves
+	moment     func() int64                // the time of an observation, in seconds since 1970
+	observing  <-chan observation          // the observation under way; nil without one
 
 	roster
 	shared

@@ -328,6 +328,8 @@ func (r *replicaOf) Claim(_ context.Context, _ string, uid types.UID) (types.UID
 	return uid, "", nil
 }
 
+func (r *replicaOf) Moves() int { return 0 }
+
 func (r *replicaOf) Keep(ordered.Map[*fleet.Cluster]) {}
 
 func (r *replicaOf) Fetching() func(*reconcile.Line) { return func(*reconcile.Line) {} }

@@ -24,6 +24,8 @@ type Shares interface {
 	// Owns reports whether a cluster is this process's own now. When one ceases to be,
 	// Loop.Release is called.
 	Owns(c *fleet.Cluster) bool
+	// Moves is another number whenever Owns may say something else.
+	Moves() int
 	// Claim is dispatch.Options.Claim.
 	Claim(ctx context.Context, cluster string, uid types.UID) (recorded types.UID, other string, err error)
 	// Keep is told which clusters there are, before anything more is sent to them. Nothing is
@@ -57,6 +59,21 @@ type shared struct {
 // owns reports whether this process reconciles a cluster.
 func (l *Loop) owns(c *fleet.Cluster) bool {
 	return l.opt.Shares == nil || l.opt.Shares.Owns(c)
+}
+
+// hasReleased reports whether clusters were given up since they were looked at last.
+func (l *Loop) hasReleased() bool {
+	l.sharing.Lock()
+	defer l.sharing.Unlock()
+	return len(l.released) > 0
+}
+
+// moves is Shares.Moves.
+func (l *Loop) moves() int {
+	if l.opt.Shares == nil {
+		return 0
+	}
+	return l.opt.Shares.Moves()
 }
 
 // hasFolded tells Shares what is folded now.

@@ -64,6 +64,7 @@ type Replica struct {
 	shards int
 	owned  map[int]bool
 	leads  bool
+	moves  int             // how often what is owned has changed
 	loop   *reconcile.Loop // nil before it is attached
 	// kept are the clusters that the claims were told of, and keptFor how many shards had been
 	// taken by then: opened.
@@ -133,6 +134,7 @@ func (r *Replica) Resize(shards int) {
 	same := r.shards == shards
 	if !same {
 		r.shards, r.owned = shards, map[int]bool{}
+		r.moves++
 	}
 	r.mu.Unlock()
 	if !same {
@@ -193,6 +195,13 @@ func (r *Replica) Owns(c *fleet.Cluster) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.owned[shard]
+}
+
+// Moves is another number whenever other shards are this replica's own.
+func (r *Replica) Moves() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.moves
 }
 
 // Fetching is called before the repository is fetched, and what it returns when all of
@@ -286,6 +295,7 @@ func (r *Replica) notify(n lease.Notice) {
 func (r *Replica) set(n lease.Notice, ours bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.moves++
 	switch {
 	case n.Shard < 0:
 		r.leads = ours
