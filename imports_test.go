@@ -64,7 +64,7 @@ var imports = []struct{ pkg, ours string }{
 	{"eventlog", "object printable"},
 	{"reconcile/checkpoint", "object ordered fleet render propagate dispatch= dispatch/member look/history reconcile/checkpoint printable"},
 	{"reconcile/sharing/claims", "lease="},
-	{"reconcile/sharing", "fleet ordered look/history dispatch/member dispatch/push dispatch/pull lease reconcile= reconcile/sharing"},
+	{"reconcile/sharing", "fleet ordered propagate look/history dispatch/member dispatch/push dispatch/pull lease reconcile= reconcile/sharing"},
 	{"reconcile", "api object ordered interpret fleet propagate source dispatch look/history eventlog reconcile printable"},
 
 	// Which replica dispatches where. The machine knows nothing of fleets and members,
