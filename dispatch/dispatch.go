@@ -186,6 +186,7 @@ type Dispatcher struct {
 	mu         sync.Mutex
 	changed    *sync.Cond // busy, or the writer's state
 	workers    map[string]*worker
+	landing    []*worker // dropped, with requests in flight for long
 	identities identities
 	busy       int // workers with work that waiting may mend
 }
@@ -242,7 +243,7 @@ func (d *Dispatcher) Release(ctx context.Context, cluster string) {
 	}
 
 	m := w.release()
-	w.await(ctx)
+	d.await(ctx, w)
 	d.writer.forget(cluster)
 	if c, ok := member.As[member.Closer](m); ok {
 		c.Close()
@@ -256,7 +257,30 @@ func (d *Dispatcher) Forget(ctx context.Context, cluster string) {
 		return
 	}
 	w.setMember(nil)
-	w.await(ctx)
+	d.await(ctx, w)
+}
+
+// await waits until nothing of a worker that was dropped is in flight, or ctx ends.
+func (d *Dispatcher) await(ctx context.Context, w *worker) {
+	if w.await(ctx) {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.landing = append(d.landing, w)
+}
+
+// Landed reports whether nothing is in flight to any cluster that was given up.
+func (d *Dispatcher) Landed() bool {
+	d.mu.Lock()
+	landing := d.landing
+	d.landing = nil
+	d.mu.Unlock()
+	landing = slices.DeleteFunc(landing, (*worker).landedAll)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.landing = append(d.landing, landing...)
+	return len(d.landing) == 0
 }
 
 // forget drops the worker of a cluster.

@@ -92,8 +92,15 @@ func (w *worker) release() member.Member {
 	return was
 }
 
-// await waits until nothing is in flight, or ctx ends.
-func (w *worker) await(ctx context.Context) {
+// landedAll reports whether nothing is in flight.
+func (w *worker) landedAll() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.inFlight == 0
+}
+
+// await waits until nothing is in flight, or ctx ends; it reports which.
+func (w *worker) await(ctx context.Context) (landed bool) {
 	stop := context.AfterFunc(ctx, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -106,6 +113,7 @@ func (w *worker) await(ctx context.Context) {
 	for w.inFlight > 0 && ctx.Err() == nil {
 		w.landed.Wait()
 	}
+	return w.inFlight == 0
 }
 
 // replace makes m the member. The lock is held.

@@ -150,6 +150,17 @@ func (m *Machine) Advance(now time.Duration, shard int, commit string) bool {
 	return true
 }
 
+// Reached reports whether whoever writes to the clusters of a shard, now or later, has
+// folded a commit: what the Lease says was sent is not older.
+func (m *Machine) Reached(shard int, commit string) bool {
+	if m.history == nil {
+		return false
+	}
+	sent, ok := m.history.Position(m.units[shard].record.Sent)
+	at, on := m.history.Position(commit)
+	return ok && on && sent >= at
+}
+
 // Drained answers the notice Draining of a Lease: nothing of it is in flight, and all
 // is saved.
 func (m *Machine) Drained(now time.Duration, lease string) {

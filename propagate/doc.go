@@ -31,6 +31,7 @@
 //   - cycle.go: templates that require each other
 //   - remove.go: the binding of a removed template
 //   - tombstone.go: what was released and is not wanted any more
+//   - moved.go: clusters that replicas hand to each other
 //   - guard.go, hour.go, lastcopy.go, replaced.go: deletions that await
 //     confirmation (fold rule 21)
 //   - rewrite.go: a branch that was rewritten is one step (fold rule 5)

@@ -26,6 +26,9 @@ func (s *State) Marker() object.Marker {
 // begin takes the name that a commit derives for the fleet, if it begins the fold.
 // A refused commit begins it too: it is where the fold began.
 func (s State) begin(c Commit) State {
+	for range c.values(TrailerAllowRewrite) {
+		s.Rewritten = c.Hash
+	}
 	if c.Derived == "" || c.Derived == s.Derived {
 		return s
 	}

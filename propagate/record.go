@@ -176,6 +176,8 @@ type Saved struct {
 	Tombstones, Detached map[object.ID]TombstoneRecord
 	Seen                 *Seen
 	Frozen               map[string]string
+	Moved                Moved  `json:",omitempty"`
+	Rewritten            string `json:",omitempty"`
 	Time                 int64
 	Recent               []Deleted
 
@@ -190,7 +192,7 @@ type Saved struct {
 
 // Save is the whole state as it is kept.
 func (s *State) Save() *Saved {
-	saved := &Saved{Commit: s.Commit, Accepted: s.Accepted, Derived: s.Derived, Former: s.Former, Refusal: s.Refusal, Seen: s.Seen, Frozen: s.Frozen, Time: s.Time, Recent: s.Recent,
+	saved := &Saved{Commit: s.Commit, Accepted: s.Accepted, Derived: s.Derived, Former: s.Former, Refusal: s.Refusal, Seen: s.Seen, Frozen: s.Frozen, Moved: s.Moved, Rewritten: s.Rewritten, Time: s.Time, Recent: s.Recent,
 		Bindings: map[object.ID]BindingRecord{}, Tombstones: map[object.ID]TombstoneRecord{}, Detached: map[object.ID]TombstoneRecord{}}
 	for b := range s.Bindings.Values() {
 		saved.Bindings[b.ID] = b.Record()
@@ -294,7 +296,7 @@ func (r *BindingRecord) older(w WorkRecord, inGit bool) (contents []int) {
 // Restore makes the State again. snapshots are those of the accepted commit
 // and of what Needs named.
 func (s *Saved) Restore(snapshots map[string]*fleet.Snapshot) (State, error) {
-	state := State{Commit: s.Commit, Accepted: s.Accepted, Derived: s.Derived, Former: s.Former, Refusal: s.Refusal, Snapshot: snapshots[s.Accepted], Seen: s.Seen, Frozen: s.Frozen, Time: s.Time, Recent: s.Recent}
+	state := State{Commit: s.Commit, Accepted: s.Accepted, Derived: s.Derived, Former: s.Former, Refusal: s.Refusal, Snapshot: snapshots[s.Accepted], Seen: s.Seen, Frozen: s.Frozen, Moved: s.Moved, Rewritten: s.Rewritten, Time: s.Time, Recent: s.Recent}
 	if state.Snapshot != nil {
 		state.index = newIndex(state.Snapshot)
 		state.index.clusters = state.candidates()

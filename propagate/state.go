@@ -63,6 +63,12 @@ type State struct {
 	// parsed in which commit it last could. See freeze.go.
 	Frozen map[string]string
 
+	// Moved are the shards that clusters are not in any more; see moved.go.
+	Moved Moved
+
+	// Rewritten is the last commit that allows that the branch was rewritten; "" without one.
+	Rewritten string
+
 	index index
 }
 

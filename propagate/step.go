@@ -62,6 +62,9 @@ func advance(prev State, c Commit) (next State, guard *Guard) {
 	// The marks look templates up in the index of the new snapshot.
 	st.reindex()
 
+	// Which replica had a cluster before is for those that share the fleet.
+	st.move(c.Hash)
+
 	// Only what is marked is decided, so that the cost follows the change.
 	st.mark()
 

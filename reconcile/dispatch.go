@@ -31,6 +31,12 @@ func (l *Loop) dispatch() error {
 	}
 
 	found := l.resolveMembers(snapshot)
+	if l.opt.Shares != nil {
+		if !l.dispatcher.Landed() {
+			return errInFlight
+		}
+		l.opt.Shares.Keep(snapshot.Clusters, l.state.Moved, l.state.Rewritten, l.state.Accepted)
+	}
 	var changed map[string][]object.ID
 	if l.synced.Snapshot != nil { // otherwise every member is new, and all its keys are examined
 		changed = changedKeys(&l.synced, &l.state)
@@ -131,9 +137,6 @@ func (l *Loop) resolveMembers(snapshot *fleet.Snapshot) (found bool) {
 	}
 
 	l.forget(left)
-	if l.opt.Shares != nil {
-		l.opt.Shares.Keep(snapshot.Clusters)
-	}
 	l.resolvedOf, l.resolvedAt = snapshot.Clusters, moves
 	return found
 }

@@ -18,11 +18,13 @@ type Line struct {
 	all  bool  // they are all that the log has
 
 	mu    sync.Mutex
-	found map[string]int // positions that were asked for; -1 is none
+	found map[string]int // positions that were asked for, or passed by; -1 is none
+	next  string         // the commit from which on nobody has looked
+	at    int            // its position
 }
 
 func newLine(repo *source.Repo, head string) *Line {
-	return &Line{repo: repo, head: head, found: map[string]int{}}
+	return &Line{repo: repo, head: head, found: map[string]int{}, next: head, at: aheadOfAll}
 }
 
 // Head is the newest commit.
@@ -36,7 +38,7 @@ func (l *Line) Observed() (at int64, all bool) { return l.seen, l.all }
 const aheadOfAll = 1 << 29
 
 // Position is larger for a later commit of the branch; false for one that is not on it. Its
-// cost is the distance from the head, once for each commit.
+// cost is the distance from the head, once for all commits.
 func (l *Line) Position(commit string) (int, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -52,16 +54,17 @@ func (l *Line) find(commit string) int {
 	if commit == "" || commit != l.head && !l.repo.Has(commit) {
 		return -1
 	}
-	at := aheadOfAll
-	for hash := l.head; hash != ""; at-- {
-		if hash == commit {
-			return at
-		}
+	for l.next != "" {
+		hash, at := l.next, l.at
 		c, err := l.repo.Commit(hash)
 		if err != nil {
 			return -1
 		}
-		hash = c.Parent
+		l.found[hash] = at
+		l.next, l.at = c.Parent, at-1
+		if hash == commit {
+			return at
+		}
 	}
 	return -1
 }

@@ -330,7 +330,7 @@ func (r *replicaOf) Claim(_ context.Context, _ string, uid types.UID) (types.UID
 
 func (r *replicaOf) Moves() int { return 0 }
 
-func (r *replicaOf) Keep(ordered.Map[*fleet.Cluster]) {}
+func (r *replicaOf) Keep(ordered.Map[*fleet.Cluster], propagate.Moved, string, string) {}
 
 func (r *replicaOf) Fetching() func(*reconcile.Line) { return func(*reconcile.Line) {} }
 

@@ -4,6 +4,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"github.com/fairlead/fairlead/dispatch/member"
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/ordered"
+	"github.com/fairlead/fairlead/propagate"
 )
 
 // Shares says which clusters of a fleet are this process's own, where several processes
@@ -30,13 +32,18 @@ type Shares interface {
 	Claim(ctx context.Context, cluster string, uid types.UID) (recorded types.UID, other string, err error)
 	// Keep is told which clusters there are, before anything more is sent to them. Nothing is
 	// in flight to one that was this process's own and left the fleet, or has another shard or
-	// another spec.id.
-	Keep(clusters ordered.Map[*fleet.Cluster])
+	// another spec.id. moved is which shards they were in before, rewritten the last commit that
+	// allows that the branch was rewritten, as of the accepted commit.
+	Keep(clusters ordered.Map[*fleet.Cluster], moved propagate.Moved, rewritten, accepted string)
 	// Fetching is called before the repository is fetched. What it returns is called when
 	// all that was fetched is folded, and before anything of it is sent.
 	Fetching() (folded func(*Line))
 	Order
 }
+
+// errInFlight is why nothing is dispatched: another process is told that it may write to a
+// cluster when nothing is in flight to it from here.
+var errInFlight = errors.New("requests to clusters that were given up have not ended; nothing newer is sent until they have")
 
 // shared is what a loop keeps of the clusters that it shares with other processes.
 type shared struct {

@@ -17,8 +17,9 @@ import (
 )
 
 // Push is a member behind a Kubernetes API, as push.New makes it, that writes what the gate
-// of its shard lets pass. Each wrap goes around it and below what counts commits.
-func (r *Runner) Push(cfg *push.Config, shard int, wrap ...func(member.Member) member.Member) (member.Member, error) {
+// of its shard lets pass. Each wrap goes around it and below what counts commits. may is
+// asked before each write, too: its error says why there is none; nil is always.
+func (r *Runner) Push(cfg *push.Config, shard int, may func() error, wrap ...func(member.Member) member.Member) (member.Member, error) {
 	gate := r.Gate(shard)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return gatedTransport(next, gate, r.rules.WriteDeadline)
@@ -30,14 +31,14 @@ func (r *Runner) Push(cfg *push.Config, shard int, wrap ...func(member.Member) m
 	for _, w := range wrap {
 		m = w(m)
 	}
-	return &gated{Member: m, runner: r, shard: shard}, nil
+	return &gated{Member: m, runner: r, shard: shard, may: may}, nil
 }
 
 // Pull is a member as a branch, as pull.Branch makes it, whose commits the gate of its
-// shard lets pass.
-func (r *Runner) Pull(in pull.Branches, branch string, shard int) member.Member {
+// shard lets pass, and may.
+func (r *Runner) Pull(in pull.Branches, branch string, shard int, may func() error) member.Member {
 	m := pull.Branch(&gatedBranches{Branches: in, gate: r.Gate(shard)}, branch)
-	return &gated{Member: m, runner: r, shard: shard}
+	return &gated{Member: m, runner: r, shard: shard, may: may}
 }
 
 // gated is a member that asks for each commit before it writes the first of it. What it
@@ -47,6 +48,7 @@ type gated struct {
 	member.Member
 	runner *Runner
 	shard  int
+	may    func() error
 	commit string
 }
 
@@ -55,11 +57,16 @@ func (g *gated) Unwrap() member.Member { return g.Member }
 
 // For is the member for the writes of a commit.
 func (g *gated) For(commit string) member.Member {
-	return &gated{g.Member, g.runner, g.shard, commit}
+	return &gated{g.Member, g.runner, g.shard, g.may, commit}
 }
 
 // permit waits until a commit may be written, and returns the context to write it with.
 func (g *gated) permit(ctx context.Context, commit string) (context.Context, error) {
+	if g.may != nil {
+		if err := g.may(); err != nil {
+			return nil, &member.Error{Reason: member.Withheld, Err: err}
+		}
+	}
 	if position := g.runner.options.Position; position != nil {
 		commit = position(commit)
 	}

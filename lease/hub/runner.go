@@ -161,6 +161,22 @@ func (r *Runner) advance(shard int, commit string) (changed <-chan struct{}, com
 	return r.changed, closed.Reason == lease.Lapsed, err
 }
 
+// Advance has the Lease of a shard that is held say that a commit is sent, though nothing is:
+// whoever has the shard later must have folded it. It does not wait.
+func (r *Runner) Advance(shard int, commit string) {
+	if _, coming, _ := r.advance(shard, commit); coming {
+		r.poke()
+	}
+}
+
+// Reached reports whether whoever writes to the clusters of a shard has folded a commit: see
+// lease.Machine.Reached.
+func (r *Runner) Reached(shard int, commit string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.machine.Reached(shard, commit)
+}
+
 // Stop gives everything back, and waits until it is.
 func (r *Runner) Stop(ctx context.Context) error {
 	r.tell((*lease.Machine).Stop)

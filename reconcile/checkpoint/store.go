@@ -59,6 +59,9 @@ type head struct {
 	Frozen   map[string]string   `json:"frozen,omitempty"`
 	Time     int64               `json:"time,omitempty"`
 	Recent   []propagate.Deleted `json:"recent,omitempty"`
+	Moved    propagate.Moved     `json:"moved,omitempty"`
+
+	Rewritten string `json:"rewritten,omitempty"`
 }
 
 // Origin identifies the fleet of a checkpoint.
@@ -122,7 +125,8 @@ func (c *Store) Load(origin Origin, hist *history.History) (propagate.State, boo
 	saved.Commit, saved.Accepted, saved.Refusal = h.Commit, h.Accepted, h.Refusal
 	saved.Derived, saved.Former = h.Derived, h.Former
 	saved.Seen, saved.Frozen, saved.Redigested = h.Seen, h.Frozen, h.Engine != history.Engine
-	saved.Time, saved.Recent = h.Time, h.Recent
+	saved.Time, saved.Recent, saved.Moved = h.Time, h.Recent, h.Moved
+	saved.Rewritten = h.Rewritten
 	if !hist.Has(saved.Commit) {
 		c.kept = saved.Remains() // the next state is written over all of it
 		return c.kept, false, &GoneError{saved.Commit}
@@ -219,7 +223,7 @@ func (c *Store) Save(origin Origin, next propagate.State) error {
 	raw, err := seal(head{
 		Format: format, Engine: history.Engine, Origin: origin, Commit: next.Commit, Accepted: next.Accepted,
 		Derived: next.Derived, Former: next.Former, Refusal: next.Refusal, Seen: next.Seen, Frozen: next.Frozen,
-		Time: next.Time, Recent: next.Recent,
+		Time: next.Time, Recent: next.Recent, Moved: next.Moved, Rewritten: next.Rewritten,
 	})
 	if err != nil {
 		return fmt.Errorf("checkpoint: %w", err)

@@ -17,17 +17,6 @@ func (r *Replica) Claim(ctx context.Context, cluster string, uid types.UID) (rec
 	return r.claims.Claim(ctx, cluster, uid)
 }
 
-// Keep is told which clusters there are: see claims.Registry.Keep.
-func (r *Replica) Keep(all ordered.Map[*fleet.Cluster]) {
-	r.mu.Lock()
-	same := r.kept.Same(all) && r.keptFor == r.opened
-	r.kept, r.keptFor = all, r.opened
-	r.mu.Unlock()
-	if !same {
-		r.claims.Keep(&clusters{all})
-	}
-}
-
 // holds reports whether a shard may be written to now.
 func (r *Replica) holds(shard, shards int) bool {
 	r.mu.Lock()

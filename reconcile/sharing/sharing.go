@@ -28,6 +28,7 @@ import (
 	"github.com/fairlead/fairlead/lease/hub"
 	"github.com/fairlead/fairlead/look/history"
 	"github.com/fairlead/fairlead/ordered"
+	"github.com/fairlead/fairlead/propagate"
 	"github.com/fairlead/fairlead/reconcile"
 	"github.com/fairlead/fairlead/reconcile/sharing/claims"
 )
@@ -70,6 +71,9 @@ type Replica struct {
 	// taken by then: opened.
 	kept            ordered.Map[*fleet.Cluster]
 	keptFor, opened int
+	moved           propagate.Moved
+	rewritten       string
+	announced       map[announced]bool
 
 	drains   sync.WaitGroup
 	observed *observed
@@ -86,7 +90,7 @@ func New(opt Options) *Replica {
 	if opt.Rules.Duration == 0 {
 		opt.Rules = lease.DefaultRules()
 	}
-	r := &Replica{opt: opt, rules: opt.Rules, shards: opt.Shards, owned: map[int]bool{}}
+	r := &Replica{opt: opt, rules: opt.Rules, shards: opt.Shards, owned: map[int]bool{}, announced: map[announced]bool{}}
 	r.until, r.end = context.WithCancel(context.Background())
 	r.observed = newObserved(r, opt.ConfigMaps)
 	r.runner = hub.New(opt.Leases, hub.Options{
@@ -133,7 +137,7 @@ func (r *Replica) Resize(shards int) {
 	r.mu.Lock()
 	same := r.shards == shards
 	if !same {
-		r.shards, r.owned = shards, map[int]bool{}
+		r.shards, r.owned, r.announced = shards, map[int]bool{}, map[announced]bool{}
 		r.moves++
 	}
 	r.mu.Unlock()
@@ -259,7 +263,7 @@ func (r *Replica) Push(cfg *push.Config, c *fleet.Cluster, wrap ...func(member.M
 	if err != nil {
 		return nil, err
 	}
-	return r.runner.Push(cfg, shard, wrap...)
+	return r.runner.Push(cfg, shard, func() error { return r.mayWrite(c.Name, shard) }, wrap...)
 }
 
 // Pull is the way to a cluster that pulls from a branch: see hub.Runner.Pull.
@@ -268,7 +272,7 @@ func (r *Replica) Pull(in pull.Branches, branch string, c *fleet.Cluster) (membe
 	if err != nil {
 		return nil, err
 	}
-	return r.runner.Pull(in, branch, shard), nil
+	return r.runner.Pull(in, branch, shard, func() error { return r.mayWrite(c.Name, shard) }), nil
 }
 
 // notify does what the machine of the Leases says.

@@ -4,6 +4,7 @@ package sharing_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -407,6 +408,68 @@ func TestLaggardTakesNothing(t *testing.T) {
 				}
 				w.repo.Commit("107", w.files("107"))
 			}
+			w.waitValue("eu-1", "107")
+		})
+	}
+}
+
+// TestClusterChangesShard: a commit takes eu-1 out of the shard of A, who cannot fetch, into that
+// of B. B sends nothing before A has folded the commit, or whoever has the shard after A.
+func TestClusterChangesShard(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		removed bool // and added again with another annotation
+		change  func(a *process)
+	}{
+		{"the former holder folds it", false, func(a *process) { a.away.Store(false) }},
+		{"the former holder dies", false, func(a *process) { a.kill() }},
+		{"its document is removed, and added again", true, func(a *process) { a.away.Store(false) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, "eu-1")
+			pods := []string{"fairlead-0", "fairlead-1"}
+			shares := assigned(pods...)
+			from, to := shares[pods[0]][0], shares[pods[1]][0]
+			in := func(value string, shard int) map[string]string {
+				files := w.files(value)
+				files["clusters/eu-1.yaml"] = fmt.Sprintf("apiVersion: cluster.karmada.io/v1alpha1\nkind: Cluster\n"+
+					"metadata: {name: eu-1, annotations: {fairlead.dev/shard: \"%02d\"}}\nspec: {syncMode: Push}\n", shard)
+				return files
+			}
+			w.repo.Commit("100", in("100", from))
+			a, b := w.start(pods[0]), w.start(pods[1])
+			a.waitOwns(shares[pods[0]]...)
+			b.waitOwns(shares[pods[1]]...)
+			w.waitValue("eu-1", "100")
+
+			a.away.Store(true)
+			moving := ""
+			if test.removed {
+				moving = w.repo.Commit("104", map[string]string{"clusters/eu-1.yaml": sourcetest.Delete})
+			}
+			moving = cmp.Or(moving, w.repo.Commit("105", in("105", to)))
+			w.eventually("B waits for A", func() string {
+				for _, line := range b.lines() {
+					if strings.Contains(line, fmt.Sprintf("commit %.7s took it out of shard %02d", moving, from)) {
+						return ""
+					}
+				}
+				return "not yet"
+			})
+			w.repo.Commit("106", in("106", to))
+			w.eventually("B has folded that, too", func() string {
+				if !slices.ContainsFunc(b.lines(), func(s string) bool { return strings.Contains(s, w.repo.Head()[:7]) }) {
+					return "not yet"
+				}
+				return ""
+			})
+			if writes := b.taken(); len(writes) > 0 {
+				t.Errorf("B wrote %v", writes)
+			}
+
+			test.change(a)
+			w.waitValue("eu-1", "106")
+			w.repo.Commit("107", in("107", from))
 			w.waitValue("eu-1", "107")
 		})
 	}
