@@ -71,14 +71,15 @@ func benchReplicas(b *testing.B, n, replicas int) {
 		before = cpu(processes)
 		time.Sleep(idle)
 		b.ReportMetric(float64(leaseWrites(hub)-leases)/idle.Seconds(), "lease-writes/s")
+		b.ReportMetric(6, "lease-writes/s-limit")
 		b.ReportMetric((cpu(processes)-before)/idle.Seconds(), "cores-idle")
-		most, most2 := uint64(0), uint64(0)
+		heap, resident := uint64(0), uint64(0)
 		for _, p := range processes {
 			a := p.order("collect")
-			most, most2 = max(most, a.Heap), max(most2, a.RSS)
+			heap, resident = max(heap, a.Heap), max(resident, a.RSS)
 		}
-		b.ReportMetric(float64(most)/mib, "MiB-heap-most")
-		b.ReportMetric(float64(most2)/mib, "MiB-RSS-most")
+		b.ReportMetric(float64(heap)/mib, "MiB-heap-most")
+		b.ReportMetric(float64(resident)/mib, "MiB-RSS-most")
 		for _, p := range processes {
 			p.end()
 		}

@@ -56,6 +56,10 @@ func benchFanOut(b *testing.B, n int) {
 		b.ReportMetric(cold.CPU, "CPU-s-cold")
 		b.ReportMetric(float64(cold.TotalRequests)/float64(n), "requests/member-cold")
 		b.ReportMetric(warm.Seconds, "s-warm")
+		if n == 10_000 {
+			b.ReportMetric(3, "s-warm-limit")
+			b.ReportMetric(1024, "MiB-limit")
+		}
 		b.ReportMetric(warm.CPU, "CPU-s-warm")
 		b.ReportMetric(float64(warm.RSS)/mib, "MiB-RSS")
 		b.ReportMetric(float64(warm.Peak)/mib, "MiB-peak")
