@@ -21,7 +21,8 @@ import (
 type Order interface {
 	// Leads reports whether this process continues the log.
 	Leads() bool
-	// Read returns the log as it is at this moment, nil if there is none.
+	// Read returns the log as it is at this moment, the same one if it has not changed; nil
+	// if there is none.
 	Read(ctx context.Context) (*Log, error)
 	// Write replaces a log by what continues it, or without a version begins one, with an ID
 	// of its own: whoever writes a lost one again may not know all of it. It returns the log
@@ -101,6 +102,9 @@ func (r reached) before(other reached) bool {
 
 func (s *sequence) setLog(log *Log) {
 	s.noLogSince = nil
+	if s.log == log {
+		return
+	}
 	s.log, s.entries = log, map[string][]Entry{}
 	for _, e := range log.Entries {
 		s.entries[e.After] = append(s.entries[e.After], e)

@@ -59,6 +59,7 @@ type observed struct {
 
 	mu    sync.Mutex
 	parts map[string]string            // the texts of those that were read or written, by hash
+	last  *reconcile.Log               // that was read last
 	said  map[string]*corev1.ConfigMap // what was written of each shard last, by name
 
 	watching sync.Once
@@ -93,6 +94,13 @@ func (o *observed) read(ctx context.Context) (*reconcile.Log, error) {
 
 // logOf reads a log, and the parts of it that are not known yet.
 func (o *observed) logOf(ctx context.Context, m *corev1.ConfigMap) (*reconcile.Log, error) {
+	o.mu.Lock()
+	last := o.last
+	o.mu.Unlock()
+	if last != nil && last.Version == m.ResourceVersion {
+		return last, nil
+	}
+
 	w := writtenLog{id: m.Data[keyLog], head: m.Data[keyHead], tail: m.Data[keyEntries]}
 	for _, hash := range strings.Fields(m.Data[keyParts]) {
 		text, err := o.part(ctx, hash)
@@ -110,6 +118,9 @@ func (o *observed) logOf(ctx context.Context, m *corev1.ConfigMap) (*reconcile.L
 		return nil, fmt.Errorf("configmap %s: %w; delete it to begin again without what was observed", m.Name, err)
 	}
 	log.Version = m.ResourceVersion
+	o.mu.Lock()
+	o.last = log
+	o.mu.Unlock()
 	return log, nil
 }
 
