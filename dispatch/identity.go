@@ -46,7 +46,7 @@ type asking struct {
 
 // doubt has the member asked who it is before anything is sent to it. The lock is
 // held.
-func (i *identity) doubt() { i.verified = time.Time{} }
+func (i *identity) doubt() { i.verified, i.ahead = time.Time{}, nil }
 
 // unknown reports whether it must be found out who the member is. The lock is
 // held.
