@@ -186,7 +186,7 @@ type Dispatcher struct {
 	mu         sync.Mutex
 	changed    *sync.Cond // busy, or the writer's state
 	workers    map[string]*worker
-	landing    []*worker // dropped, with requests in flight for long
+	landing    map[string][]*worker // given up, with requests in flight
 	identities identities
 	busy       int // workers with work that waiting may mend
 }
@@ -203,7 +203,7 @@ func New(inventory Inventory, opt Options) *Dispatcher {
 		opt.Relist = 10 * time.Minute
 	}
 	opt.Backoff = opt.Backoff.withDefaults()
-	d := &Dispatcher{inventory: inventory, opt: opt, workers: map[string]*worker{}, identities: newIdentities()}
+	d := &Dispatcher{inventory: inventory, opt: opt, workers: map[string]*worker{}, landing: map[string][]*worker{}, identities: newIdentities()}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	d.changed = sync.NewCond(&d.mu)
 	d.writer.d = d
@@ -243,7 +243,7 @@ func (d *Dispatcher) Release(ctx context.Context, cluster string) {
 	}
 
 	m := w.release()
-	d.await(ctx, w)
+	w.await(ctx)
 	d.writer.forget(cluster)
 	if c, ok := member.As[member.Closer](m); ok {
 		c.Close()
@@ -257,38 +257,41 @@ func (d *Dispatcher) Forget(ctx context.Context, cluster string) {
 		return
 	}
 	w.setMember(nil)
-	d.await(ctx, w)
+	w.await(ctx)
 }
 
-// await waits until nothing of a worker that was dropped is in flight, or ctx ends.
-func (d *Dispatcher) await(ctx context.Context, w *worker) {
-	if w.await(ctx) {
+// Landed reports whether nothing is in flight to a cluster from before it was given up by
+// Release or Forget.
+func (d *Dispatcher) Landed(cluster string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.landing[cluster]) == 0
+}
+
+// hasLanded is told by a worker that was given up that nothing is in flight. It is called
+// with the worker locked.
+func (d *Dispatcher) hasLanded(w *worker) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	left := slices.DeleteFunc(d.landing[w.cluster], func(other *worker) bool { return other == w })
+	if len(left) == 0 {
+		delete(d.landing, w.cluster)
 		return
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.landing = append(d.landing, w)
+	d.landing[w.cluster] = left
 }
 
-// Landed reports whether nothing is in flight to any cluster that was given up.
-func (d *Dispatcher) Landed() bool {
-	d.mu.Lock()
-	landing := d.landing
-	d.landing = nil
-	d.mu.Unlock()
-	landing = slices.DeleteFunc(landing, (*worker).landedAll)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.landing = append(d.landing, landing...)
-	return len(d.landing) == 0
-}
-
-// forget drops the worker of a cluster.
+// forget drops the worker of a cluster. It is landing until it has no member and nothing is in
+// flight.
 func (d *Dispatcher) forget(cluster string) *worker {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	w := d.workers[cluster]
+	if w == nil {
+		return nil
+	}
 	delete(d.workers, cluster)
+	d.landing[cluster] = append(d.landing[cluster], w)
 	d.identities.forget(cluster)
 	d.changed.Broadcast()
 	return w

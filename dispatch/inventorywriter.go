@@ -19,6 +19,7 @@ const gather = time.Second
 type inventoryWriter struct {
 	d *Dispatcher
 
+	saving  sync.Mutex // during a write; taken before mu
 	mu      sync.Mutex
 	pending map[string]map[object.ID]*Entry
 	writing bool
@@ -45,8 +46,11 @@ func (i *inventoryWriter) put(cluster string, id object.ID, e *Entry) {
 	}
 }
 
-// forget drops what is not written yet of a cluster.
+// forget drops what is not written yet of a cluster. Nothing of it is being written
+// afterwards, nor is tried again.
 func (i *inventoryWriter) forget(cluster string) {
+	i.saving.Lock()
+	defer i.saving.Unlock()
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	delete(i.pending, cluster)
@@ -65,6 +69,8 @@ func (i *inventoryWriter) run() {
 // flush writes what is pending and reports whether there may be more to come.
 // What could not be written is kept for the next acknowledgement, or the end.
 func (i *inventoryWriter) flush() bool {
+	i.saving.Lock()
+	defer i.saving.Unlock()
 	i.mu.Lock()
 	batch := i.pending
 	i.pending = nil

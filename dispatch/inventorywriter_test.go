@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -87,6 +88,38 @@ func TestInventoryWriterKeepsWhatCameMeanwhile(t *testing.T) {
 	got := [2]types.UID{inventory.uid(web), inventory.uid(shop)}
 	if want := [2]types.UID{"new", "old"}; got != want {
 		t.Errorf("saved %q, want %q", got, want)
+	}
+}
+
+// When a cluster is forgotten nothing of it is written afterwards: not by a write that has
+// begun, which is waited for, and not by another attempt of one that was refused.
+func TestInventoryWriterForgets(t *testing.T) {
+	for _, refusal := range []error{nil, errors.New("no space left")} {
+		inventory := &slowDisk{disk: disk{refusal: refusal}}
+		i := heldWriter(t, inventory)
+		forgotten := make(chan struct{})
+		inventory.meanwhile = func() {
+			go func() { i.forget("eu-1"); close(forgotten) }()
+			select {
+			case <-forgotten:
+				t.Error("it is forgotten while it is being written")
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+		i.put("eu-1", idOf(web), &Entry{UID: "1"})
+		i.put("us-1", idOf(shop), &Entry{UID: "2"})
+		i.flush()
+		<-forgotten
+
+		inventory.refusal, inventory.meanwhile = nil, func() {}
+		saves := inventory.saves
+		i.flush()
+		if i.pending["eu-1"] != nil || refusal != nil && inventory.uid(web) != "" {
+			t.Errorf("with refusal %v web was written again: %v", refusal, inventory.saved)
+		}
+		if wrote := inventory.saves > saves; wrote != (refusal != nil) {
+			t.Errorf("with refusal %v the rest was written again: %v", refusal, wrote)
+		}
 	}
 }
 

@@ -92,15 +92,8 @@ func (w *worker) release() member.Member {
 	return was
 }
 
-// landedAll reports whether nothing is in flight.
-func (w *worker) landedAll() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.inFlight == 0
-}
-
-// await waits until nothing is in flight, or ctx ends; it reports which.
-func (w *worker) await(ctx context.Context) (landed bool) {
+// await waits until nothing is in flight, or ctx ends.
+func (w *worker) await(ctx context.Context) {
 	stop := context.AfterFunc(ctx, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -113,7 +106,6 @@ func (w *worker) await(ctx context.Context) (landed bool) {
 	for w.inFlight > 0 && ctx.Err() == nil {
 		w.landed.Wait()
 	}
-	return w.inFlight == 0
 }
 
 // replace makes m the member. The lock is held.
@@ -289,6 +281,9 @@ func (w *worker) settled(id object.ID, want Desire) bool {
 func (w *worker) schedule() {
 	defer w.count()
 	w.landed.Broadcast()
+	if w.member == nil && w.inFlight == 0 {
+		w.d.hasLanded(w)
+	}
 	if w.member == nil || w.fleet == nil || w.d.closed() {
 		return
 	}

@@ -32,7 +32,8 @@ func (l *Loop) dispatch() error {
 
 	found := l.resolveMembers(snapshot)
 	if l.opt.Shares != nil {
-		if !l.dispatcher.Landed() {
+		maps.DeleteFunc(l.givenUp, func(name string, _ bool) bool { return l.dispatcher.Landed(name) })
+		if len(l.givenUp) > 0 {
 			return errInFlight
 		}
 		l.opt.Shares.Keep(snapshot.Clusters, l.state.Moved, l.state.Rewritten, l.state.Accepted)
@@ -92,10 +93,16 @@ func (l *Loop) resolveMembers(snapshot *fleet.Snapshot) (found bool) {
 		if others[name] != nil {
 			continue
 		}
-		if known := l.members[name]; known != nil && l.unreached[name] == nil && !refusing[name] && reflect.DeepEqual(known.Spec, c.Spec) {
+		known := l.members[name]
+		if known != nil && l.unreached[name] == nil && !refusing[name] && reflect.DeepEqual(known.Spec, c.Spec) {
 			continue
 		}
 
+		term := l.term(c)
+		if term == 0 || known != nil && l.terms[name] != term || !l.dispatcher.Landed(name) {
+			moves = lookAgain // it was given up a moment ago
+			continue
+		}
 		l.resolved[name] = l.opt.Clock.Elapsed()
 		m, err := l.opt.Members(c)
 		if err != nil {
@@ -107,14 +114,15 @@ func (l *Loop) resolveMembers(snapshot *fleet.Snapshot) (found bool) {
 			m = dryrun.Wrap(m)
 		}
 		l.dispatcher.Expect(name, types.UID(c.Spec.ID))
-		if taken, err := l.take(c, m); err != nil {
+		if taken, err := l.take(c, m, term); err != nil {
 			l.setUnreached(name, err)
 			failed[name] = err
 			continue
 		} else if !taken {
+			moves = lookAgain
 			continue
 		}
-		l.setReached(name, c)
+		l.setReached(name, c, term)
 		l.once(name, nil)
 		found = true
 	}
@@ -140,6 +148,9 @@ func (l *Loop) resolveMembers(snapshot *fleet.Snapshot) (found bool) {
 	l.resolvedOf, l.resolvedAt = snapshot.Clusters, moves
 	return found
 }
+
+// lookAgain has the clusters looked at by the next round, whatever Shares.Moves is.
+const lookAgain = -1
 
 // tellUnresolved reports the clusters that there is no way to connect to. What a
 // kubeconfig lacks for many is one line.

@@ -4,6 +4,7 @@ package reconcile_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -95,6 +96,22 @@ func (p *process) run() {
 		defer close(over)
 		_ = loop.Run(rounds) // what fails is reported, and tried again
 	})
+}
+
+// standing is how far the process is: its shards, and its clusters that are not done.
+func (p *process) standing() string {
+	said := fmt.Sprintf("%s, %d rounds", p.pod, p.loop.Rounds())
+	if p.replica != nil {
+		_, owned := p.replica.Shards()
+		said += fmt.Sprintf(", has %v", owned)
+		for _, v := range p.replica.Views() {
+			said += fmt.Sprintf("; %+v", v)
+		}
+	}
+	for _, m := range p.loop.Status() {
+		said += fmt.Sprintf("\n\t%+v", m)
+	}
+	return said + "\n"
 }
 
 // hubConfig reaches the API server of the Leases for as long as a process lives.

@@ -331,9 +331,13 @@ func (r *faultyWorld) converge() {
 		}
 	}
 	if len(wrong) > 0 {
+		var standing strings.Builder
+		for _, p := range r.processes {
+			standing.WriteString(p.standing())
+		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.t.Errorf("after the faults:\n%s\nsaid\n%s", strings.Join(wrong, "\n"), strings.Join(r.said[max(0, len(r.said)-40):], "\n"))
+		r.t.Errorf("after the faults:\n%s\nprocesses\n%s\nsaid\n%s", strings.Join(wrong, "\n"), standing.String(), strings.Join(r.said[max(0, len(r.said)-400):], "\n"))
 	}
 	line := strings.Fields(r.repo.Git("rev-list", "--first-parent", "--reverse", "main"))
 	for _, name := range r.names {

@@ -164,7 +164,7 @@ func Open(ctx context.Context, opt Options) (*Loop, error) {
 	if opt.Pause == nil {
 		opt.Pause = func(error) time.Duration { return opt.Interval }
 	}
-	l := &Loop{opt: opt, moved: make(chan struct{}, 1), examined: opt.Clock.Elapsed(), resolved: map[string]time.Duration{}, roster: newRoster(), reported: map[string]string{}, silent: map[string]time.Time{}}
+	l := &Loop{opt: opt, moved: make(chan struct{}, 1), examined: opt.Clock.Elapsed(), resolved: map[string]time.Duration{}, roster: newRoster(), shared: shared{givenUp: map[string]bool{}}, reported: map[string]string{}, silent: map[string]time.Time{}}
 	l.SetVerify(opt.Verify)
 	var err error
 	l.repo, err = history.OpenRepo(ctx, opt.Repo, opt.StateDir, opt.Auth)

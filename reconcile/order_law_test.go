@@ -320,8 +320,11 @@ type replicaOf struct {
 	i, n int
 }
 
-func (r *replicaOf) Owns(c *fleet.Cluster) bool {
-	return slices.Index(names, c.Name)%r.n == r.i
+func (r *replicaOf) Term(c *fleet.Cluster) int {
+	if slices.Index(names, c.Name)%r.n == r.i {
+		return 1
+	}
+	return 0
 }
 
 func (r *replicaOf) Claim(_ context.Context, _ string, uid types.UID) (types.UID, string, error) {

@@ -17,6 +17,7 @@ import (
 type roster struct {
 	mu        sync.Mutex
 	members   map[string]*fleet.Cluster
+	terms     map[string]int   // Shares.Term of the members, as they were connected to
 	unreached map[string]error // clusters that Options.Members cannot connect to
 	ready     map[string]readiness
 	again     map[string]bool // clusters that are to be connected to again; "" is all
@@ -29,13 +30,13 @@ type readiness struct {
 }
 
 func newRoster() roster {
-	return roster{members: map[string]*fleet.Cluster{}, unreached: map[string]error{}, ready: map[string]readiness{}, again: map[string]bool{}}
+	return roster{members: map[string]*fleet.Cluster{}, terms: map[string]int{}, unreached: map[string]error{}, ready: map[string]readiness{}, again: map[string]bool{}}
 }
 
-func (r *roster) setReached(name string, c *fleet.Cluster) {
+func (r *roster) setReached(name string, c *fleet.Cluster, term int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.members[name] = c
+	r.members[name], r.terms[name] = c, term
 	delete(r.unreached, name)
 }
 
@@ -63,5 +64,6 @@ func (r *roster) forget(left func(name string) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	maps.DeleteFunc(r.members, func(name string, _ *fleet.Cluster) bool { return left(name) })
+	maps.DeleteFunc(r.terms, func(name string, _ int) bool { return left(name) })
 	maps.DeleteFunc(r.unreached, func(name string, _ error) bool { return left(name) })
 }

@@ -23,10 +23,11 @@ import (
 // reconcile it together. Each of them folds everything, and reconciles the members that it
 // owns. It may be called from any goroutine.
 type Shares interface {
-	// Owns reports whether a cluster is this process's own now. When one ceases to be,
-	// Loop.Release is called.
-	Owns(c *fleet.Cluster) bool
-	// Moves is another number whenever Owns may say something else.
+	// Term is 0 while a cluster is another process's. While it is this process's own, it is a
+	// number that it never was before: what was known of the cluster in another term, another
+	// process may have changed since. When a term ends, Loop.Release is called.
+	Term(c *fleet.Cluster) int
+	// Moves is another number whenever Term may be.
 	Moves() int
 	// Claim is dispatch.Options.Claim.
 	Claim(ctx context.Context, cluster string, uid types.UID) (recorded types.UID, other string, err error)
@@ -52,6 +53,8 @@ type shared struct {
 
 	look chan struct{} // ends a pause: a member has something of a commit that is not known
 
+	givenUp map[string]bool // clusters that others may have next, once nothing is in flight to them
+
 	sharing     sync.Mutex
 	released    map[string]bool           // given up since the last round
 	others      map[string]*fleet.Cluster // clusters of other processes
@@ -63,10 +66,16 @@ type shared struct {
 	pending     map[string]bool           // commits that are fetched and not folded yet
 }
 
-// owns reports whether this process reconciles a cluster.
-func (l *Loop) owns(c *fleet.Cluster) bool {
-	return l.opt.Shares == nil || l.opt.Shares.Owns(c)
+// term is Shares.Term.
+func (l *Loop) term(c *fleet.Cluster) int {
+	if l.opt.Shares == nil {
+		return 1
+	}
+	return l.opt.Shares.Term(c)
 }
+
+// owns reports whether this process reconciles a cluster.
+func (l *Loop) owns(c *fleet.Cluster) bool { return l.term(c) != 0 }
 
 // hasReleased reports whether clusters were given up since they were looked at last.
 func (l *Loop) hasReleased() bool {
@@ -96,7 +105,7 @@ func (l *Loop) Release(ctx context.Context) {
 	l.mu.Lock()
 	var lost []string
 	for name, c := range l.members {
-		if !l.opt.Shares.Owns(c) {
+		if l.term(c) != l.terms[name] {
 			lost = append(lost, name)
 		}
 	}
@@ -104,21 +113,23 @@ func (l *Loop) Release(ctx context.Context) {
 	l.release(ctx, lost)
 }
 
+// release gives clusters up, and then has the next round forget them. In the other order that
+// round may connect to one that is taken again, and what it has just made is given up here.
 func (l *Loop) release(ctx context.Context, clusters []string) {
+	var all sync.WaitGroup
+	for _, name := range clusters {
+		all.Go(func() { l.dispatcher.Release(ctx, name) })
+	}
+	all.Wait()
+
 	l.sharing.Lock()
+	defer l.sharing.Unlock()
 	for _, name := range clusters {
 		if l.released == nil {
 			l.released = map[string]bool{}
 		}
 		l.released[name] = true
 	}
-	l.sharing.Unlock()
-
-	var all sync.WaitGroup
-	for _, name := range clusters {
-		all.Go(func() { l.dispatcher.Release(ctx, name) })
-	}
-	all.Wait()
 }
 
 // clustersOfOthers returns the clusters that other processes reconcile, and drops those
@@ -131,17 +142,17 @@ func (l *Loop) clustersOfOthers(snapshot *fleet.Snapshot) map[string]*fleet.Clus
 	others := map[string]*fleet.Cluster{}
 	var lost []string
 	for name, c := range snapshot.Clusters.All() {
-		known := l.members[name]
-		if l.owns(c) {
-			// It may be in another shard of ours now, with another gate, or be another cluster.
-			if known != nil && (known.Spec.ID != c.Spec.ID || !maps.Equal(known.Annotations, c.Annotations)) {
-				lost = append(lost, name)
-			}
-			continue
+		known, term := l.members[name], l.term(c)
+		// It may be in another shard, of ours as well, with another gate, or be another cluster.
+		moved := known != nil && (known.Spec.ID != c.Spec.ID || !maps.Equal(known.Annotations, c.Annotations))
+		if moved {
+			l.givenUp[name] = true
 		}
-		others[name] = c
-		if known != nil || l.unreached[name] != nil {
+		if moved || known != nil && l.terms[name] != term || term == 0 && l.unreached[name] != nil {
 			lost = append(lost, name)
+		}
+		if term == 0 {
+			others[name] = c
 		}
 	}
 	if len(lost) > 0 {
@@ -176,6 +187,9 @@ func (l *Loop) leave(clusters []string) {
 		return
 	}
 
+	for _, name := range clusters {
+		l.givenUp[name] = true
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
 	var all sync.WaitGroup
@@ -194,9 +208,9 @@ func (l *Loop) claim() func(context.Context, string, types.UID) (types.UID, stri
 	return l.opt.Shares.Claim
 }
 
-// take makes a cluster this process's own: what was known of it may have been changed by
-// others since. It reports false if it is not its own any more.
-func (l *Loop) take(c *fleet.Cluster, m member.Member) (taken bool, err error) {
+// take makes a cluster this process's own for a term: what was known of it may have been
+// changed by others since. It reports false if the term has ended.
+func (l *Loop) take(c *fleet.Cluster, m member.Member, term int) (taken bool, err error) {
 	if l.opt.Shares == nil {
 		l.dispatcher.SetMember(c.Name, m)
 		return true, nil
@@ -208,10 +222,10 @@ func (l *Loop) take(c *fleet.Cluster, m member.Member) (taken bool, err error) {
 		}
 	}
 	l.dispatcher.SetMember(c.Name, m)
-	if l.owns(c) {
+	if l.term(c) == term {
 		return true, nil
 	}
-	l.dispatcher.Release(context.Background(), c.Name) // it was given up in the meantime
+	l.release(context.Background(), []string{c.Name})
 	return false, nil
 }
 

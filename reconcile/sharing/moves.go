@@ -45,7 +45,7 @@ func (r *Replica) announce(accepted string) {
 	due := map[int]bool{}
 	for cluster, from := range moved {
 		for annotation, commit := range from {
-			if shard := shardIn(cluster, annotation, shards); owned[shard] && !r.reached(shard, commit) {
+			if shard := shardIn(cluster, annotation, shards); owned[shard] != 0 && !r.reached(shard, commit) {
 				due[shard] = true
 			}
 		}
@@ -60,12 +60,16 @@ func (r *Replica) announce(accepted string) {
 	}
 }
 
-// mayWrite is the error for a cluster that another replica may still write to: it has not said
-// that it knows the commit that takes the cluster away from it.
-func (r *Replica) mayWrite(cluster string, in int) error {
+// mayWrite is the error for a cluster that another replica may still write to, because it has
+// not said that it knows the commit that takes the cluster away from it, or has written to since
+// it was connected to: its shard was this replica's for another term by then.
+func (r *Replica) mayWrite(cluster string, in, term int) error {
 	r.mu.Lock()
-	shards, from, rewritten := r.shards, r.moved[cluster], r.rewritten
+	shards, from, rewritten, now := r.shards, r.moved[cluster], r.rewritten, r.owned[in]
 	r.mu.Unlock()
+	if now != term {
+		return fmt.Errorf("shard %02d was given up since the cluster was connected to: it is connected to again first", in)
+	}
 	for annotation, commit := range from {
 		if shard := shardIn(cluster, annotation, shards); shard != in && !r.reached(shard, commit) {
 			return fmt.Errorf("commit %.7s took it out of shard %02d: waiting until the Lease of that shard says that its holder has folded it", commit, shard)

@@ -20,7 +20,7 @@ func (r *Replica) Claim(ctx context.Context, cluster string, uid types.UID) (rec
 // holds reports whether a shard may be written to now.
 func (r *Replica) holds(shard, shards int) bool {
 	r.mu.Lock()
-	owned := r.shards == shards && r.owned[shard]
+	owned := r.shards == shards && r.owned[shard] != 0
 	r.mu.Unlock()
 	return owned && r.runner.Gate(shard).Open(r.runner.Now()) == nil
 }

@@ -63,9 +63,9 @@ type Replica struct {
 
 	mu     sync.Mutex
 	shards int
-	owned  map[int]bool
+	owned  map[int]int // the term of each shard that is held: Term
 	leads  bool
-	moves  int             // how often what is owned has changed
+	moves  int             // how often what is held has changed
 	loop   *reconcile.Loop // nil before it is attached
 	// kept are the clusters that the claims were told of, and keptFor how many shards had been
 	// taken by then: opened.
@@ -90,7 +90,7 @@ func New(opt Options) *Replica {
 	if opt.Rules.Duration == 0 {
 		opt.Rules = lease.DefaultRules()
 	}
-	r := &Replica{opt: opt, rules: opt.Rules, shards: opt.Shards, owned: map[int]bool{}, announced: map[announced]bool{}}
+	r := &Replica{opt: opt, rules: opt.Rules, shards: opt.Shards, owned: map[int]int{}, announced: map[announced]bool{}}
 	r.until, r.end = context.WithCancel(context.Background())
 	r.observed = newObserved(r, opt.ConfigMaps)
 	r.runner = hub.New(opt.Leases, hub.Options{
@@ -137,7 +137,7 @@ func (r *Replica) Resize(shards int) {
 	r.mu.Lock()
 	same := r.shards == shards
 	if !same {
-		r.shards, r.owned, r.announced = shards, map[int]bool{}, map[announced]bool{}
+		r.shards, r.owned, r.announced = shards, map[int]int{}, map[announced]bool{}
 		r.moves++
 	}
 	r.mu.Unlock()
@@ -193,9 +193,14 @@ func ShardOf(c *fleet.Cluster, shards int) (int, error) {
 	return shard, fmt.Errorf("%w (%s)", err, c.Origin)
 }
 
-// Owns reports whether a cluster is this replica's own now.
-func (r *Replica) Owns(c *fleet.Cluster) bool {
+// Term is 0 while a cluster is not this replica's own, and otherwise counts how many shards
+// had been taken when its shard was.
+func (r *Replica) Term(c *fleet.Cluster) int {
 	shard, _ := r.ShardOf(c) // who would have it without the annotation says what is wrong with it
+	return r.termOf(shard)
+}
+
+func (r *Replica) termOf(shard int) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.owned[shard]
@@ -263,7 +268,8 @@ func (r *Replica) Push(cfg *push.Config, c *fleet.Cluster, wrap ...func(member.M
 	if err != nil {
 		return nil, err
 	}
-	return r.runner.Push(cfg, shard, func() error { return r.mayWrite(c.Name, shard) }, wrap...)
+	term := r.termOf(shard)
+	return r.runner.Push(cfg, shard, func() error { return r.mayWrite(c.Name, shard, term) }, wrap...)
 }
 
 // Pull is the way to a cluster that pulls from a branch: see hub.Runner.Pull.
@@ -272,7 +278,8 @@ func (r *Replica) Pull(in pull.Branches, branch string, c *fleet.Cluster) (membe
 	if err != nil {
 		return nil, err
 	}
-	return r.runner.Pull(in, branch, shard, func() error { return r.mayWrite(c.Name, shard) }), nil
+	term := r.termOf(shard)
+	return r.runner.Pull(in, branch, shard, func() error { return r.mayWrite(c.Name, shard, term) }), nil
 }
 
 // notify does what the machine of the Leases says.
@@ -304,8 +311,8 @@ func (r *Replica) set(n lease.Notice, ours bool) {
 	case n.Shard < 0:
 		r.leads = ours
 	case n.Shards == r.shards && ours:
-		r.owned[n.Shard] = true
 		r.opened++
+		r.owned[n.Shard] = r.opened
 		r.claims.Taken(n.Shard)
 	case n.Shards == r.shards:
 		delete(r.owned, n.Shard)
