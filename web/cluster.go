@@ -140,7 +140,7 @@ func (b *clusterBody) list(q *request, o *overview) {
 			if !there {
 				continue
 			}
-			if t := o.held[r.id]; w != nil && w.Held && t != nil {
+			if t := o.held.At(r.id.Key()); w != nil && w.Held && t != nil {
 				b.Behind = max(b.Behind, len(t.Waiting[b.Name]))
 				for _, hash := range t.Waiting[b.Name] {
 					if _, place, ok := q.line.log.Commit(hash); ok && (oldest < 0 || place < oldest) {
@@ -171,7 +171,7 @@ func (b *clusterBody) row(q *request, o *overview, r *row, w *propagate.Work, c 
 	if w != nil && w.Released != nil {
 		out.Runs = q.hashText(w.Released.Revision)
 	}
-	if t := o.held[r.id]; t != nil {
+	if t := o.held.At(r.id.Key()); t != nil {
 		out.Since = q.hashText(t.Held[b.Name])
 	}
 	return out

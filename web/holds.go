@@ -98,7 +98,7 @@ func (q *request) holds(o *overview, only *fleet.PolicyRef) []*hold {
 			by[*g.policy] = append(by[*g.policy], g)
 		}
 	}
-	for _, r := range o.rows {
+	for _, r := range o.rows.All() {
 		if r.Binding != nil && r.Claim != nil {
 			for _, g := range by[*r.Claim] {
 				g.count(q, o, r)
@@ -127,7 +127,7 @@ func (q *request) newHold(h *report.Hold) *hold {
 
 // count adds since when a template is held, and the commits that wait.
 func (g *hold) count(q *request, o *overview, r *row) {
-	t := o.held[r.id]
+	t := o.held.At(r.id.Key())
 	if t == nil {
 		return
 	}

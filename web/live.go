@@ -42,6 +42,11 @@ func (s *Server) version(l *line) string {
 
 // digest is one of what the matrix shows of a group.
 func (g *group) digest() string {
+	g.digestOnce.Do(func() { g.digested = g.sum() })
+	return g.digested
+}
+
+func (g *group) sum() string {
 	sum := sha256.New()
 	for _, r := range g.rows {
 		fmt.Fprintf(sum, "%s\x00%s\x00", r.id.Key(), r.policy.Key())

@@ -231,6 +231,15 @@ func (t *tally) join(other *tally) {
 	t.waiting += other.waiting
 }
 
+// leave takes away what join has added.
+func (t *tally) leave(other *tally) {
+	for m := range other.marks {
+		t.marks[m] -= other.marks[m]
+	}
+	t.held, t.behind, t.deferred = t.held-other.held, t.behind-other.behind, t.deferred-other.deferred
+	t.waiting -= other.waiting
+}
+
 // all counts the cells of works, and of what is deferred to be one.
 func (t *tally) all() (n int32) {
 	for m, count := range t.marks {

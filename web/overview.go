@@ -13,24 +13,27 @@ import (
 	"github.com/fairlead/fairlead/look/history"
 	"github.com/fairlead/fairlead/look/report"
 	"github.com/fairlead/fairlead/object"
+	"github.com/fairlead/fairlead/ordered"
 	"github.com/fairlead/fairlead/propagate"
 )
 
 // overview is a state counted once: how many cells of each row, of each namespace under
 // each column, and of each cluster are in which state. Cells themselves are made when
-// they are shown.
+// they are shown. It does not change: the one of another commit shares what is equal.
 type overview struct {
 	state    *propagate.State
 	members  *Members
-	held     map[object.ID]*history.ObjectTimeline // of objects that are held somewhere
-	groups   []*group
-	byName   map[string]*group
-	rows     map[object.ID]*row
+	held     ordered.Map[*history.ObjectTimeline] // of objects that are held somewhere, by their key
+	pending  map[object.ID]bool                   // rows for which something waits that their policy says
+	groups   []*group                             // the worst first
+	byName   ordered.Map[*group]
+	rows     ordered.Map[*row] // by the key of their id
 	total    tally
 	clusters []*clusterTally // by name
 	number   map[string]int
 	waves    []wave
-	claims   map[string]int // how many templates each policy has, by its key
+	claims   ordered.Map[int] // how many templates each policy has, by its key
+	counted  int              // how many rows were counted to make it
 
 	holdsOnce sync.Once
 	holds     []report.Hold
@@ -52,10 +55,13 @@ type clusterTally struct {
 // group is the templates of one namespace.
 type group struct {
 	Name     string // "" for what is in none
-	rows     []*row
+	rows     []*row // the worst first
 	tally    tally
 	waves    []tally
 	clusters []tally // nil where there are more than have a column each
+
+	digestOnce sync.Once
+	digested   string
 }
 
 // row is one template.
@@ -69,69 +75,44 @@ type row struct {
 
 // newOverview counts a state. log has what waits for the clusters that are held.
 func newOverview(state *propagate.State, head string, log *history.Log, members *Members) *overview {
-	o := &overview{state: state, members: members, byName: map[string]*group{}, rows: map[object.ID]*row{}, number: map[string]int{}, claims: map[string]int{}}
+	o := &overview{state: state, members: members, pending: map[object.ID]bool{}, number: map[string]int{}}
 	o.findWaves()
-	o.held = log.Backlogs(head, heldObjects(state))
+	c := newRecount(o)
 	for t := range state.Snapshot.Templates.Values() {
-		if state.Bindings.At(t.Key()) == nil {
-			o.put(&row{id: t.ID})
-		}
+		c.changed[t.ID] = true
 	}
 	for b := range state.Bindings.Values() {
-		r := &row{Binding: b, id: b.ID}
-		switch {
-		case b.Claim != nil:
-			r.policy = *b.Claim
-			o.claims[b.Claim.Key()]++
-		case b.Active != nil && b.Active.Policy.Ref.Name != "":
-			r.policy = b.Active.Policy.Ref
-		default:
-			r.follows = true
-		}
-		o.count(o.put(r), r)
+		c.changed[b.ID] = true
 	}
-	o.sort()
+	c.run(head, log)
 	return o
 }
 
-// heldObjects are those with a work that is held.
-func heldObjects(state *propagate.State) (ids []object.ID) {
-	for b := range state.Bindings.Values() {
-		if slices.ContainsFunc(b.Works, func(w propagate.Work) bool { return w.Held }) {
-			ids = append(ids, b.ID)
+// newRow is the row of an object; nil if it has neither a template nor a binding.
+func (o *overview) newRow(id object.ID) *row {
+	b := o.state.Bindings.At(id.Key())
+	if b == nil {
+		if o.state.Snapshot.Templates.At(id.Key()) == nil {
+			return nil
 		}
+		return &row{id: id}
 	}
-	return ids
+
+	r := &row{Binding: b, id: id}
+	switch {
+	case b.Claim != nil:
+		r.policy = *b.Claim
+	case b.Active != nil && b.Active.Policy.Ref.Name != "":
+		r.policy = b.Active.Policy.Ref
+	default:
+		r.follows = true
+	}
+	return r
 }
 
-func (o *overview) put(r *row) *group {
-	g := o.byName[r.id.Namespace]
-	if g == nil {
-		g = &group{Name: r.id.Namespace, waves: make([]tally, len(o.waves))}
-		if len(o.clusters) <= mostColumns {
-			g.clusters = make([]tally, len(o.clusters))
-		}
-		o.byName[g.Name], o.groups = g, append(o.groups, g)
-	}
-	g.rows = append(g.rows, r)
-	o.rows[r.id] = r
-	return g
-}
-
-// count counts the cells of a row.
-func (o *overview) count(g *group, r *row) {
-	o.cells(r, func(cluster string, c cell) {
-		r.tally.add(c)
-		if i, known := o.number[cluster]; known {
-			o.clusters[i].add(c)
-			g.waves[o.clusters[i].wave].add(c)
-			if g.clusters != nil {
-				g.clusters[i].add(c)
-			}
-		}
-	})
-	g.tally.join(&r.tally)
-	o.total.join(&r.tally)
+// isHeld reports whether a work of a row is held.
+func (r *row) isHeld() bool {
+	return r.Binding != nil && slices.ContainsFunc(r.Works, func(w propagate.Work) bool { return w.Held })
 }
 
 // cells yields the cells of a row, but those of clusters to which nothing is sent.
@@ -158,23 +139,21 @@ func (o *overview) cells(r *row, yield func(cluster string, c cell)) {
 func (o *overview) cell(r *row, w *propagate.Work, deferred bool) cell {
 	waits := 0
 	if w.Held {
-		if t := o.held[r.id]; t != nil {
+		if t := o.held.At(r.id.Key()); t != nil {
 			waits = len(t.Waiting[w.Cluster])
 		}
 	}
 	return on(w, len(r.Evictions) > 0 && r.Evicts(w.Cluster), deferred, waits, o.members.of(r.id, w.Cluster))
 }
 
-// sort puts the worst first, and what is alike by name.
-func (o *overview) sort() {
-	for _, g := range o.groups {
-		slices.SortFunc(g.rows, func(a, b *row) int {
-			return cmp.Or(cmp.Compare(a.tally.worst(), b.tally.worst()), strings.Compare(a.id.Key(), b.id.Key()))
-		})
-	}
-	slices.SortFunc(o.groups, func(a, b *group) int {
-		return cmp.Or(cmp.Compare(a.tally.worst(), b.tally.worst()), strings.Compare(a.Name, b.Name))
-	})
+// worseRow has the worse row first, and of two that are alike the one whose name is first.
+func worseRow(a, b *row) int {
+	return cmp.Or(cmp.Compare(a.tally.worst(), b.tally.worst()), strings.Compare(a.id.Key(), b.id.Key()))
+}
+
+// worseGroup is worseRow of groups.
+func worseGroup(a, b *group) int {
+	return cmp.Or(cmp.Compare(a.tally.worst(), b.tally.worst()), strings.Compare(a.Name, b.Name))
 }
 
 // well reports whether there is nothing to look at in a group.

@@ -187,7 +187,7 @@ func (s *Server) policiesPage(q *request) error {
 	o := s.views.of(q)
 	b := &policiesBody{links: q.links}
 	tallies, pending := map[fleet.PolicyRef]*tally{}, map[fleet.PolicyRef]int{}
-	for _, r := range o.rows {
+	for _, r := range o.rows.All() {
 		if tallies[r.policy] == nil {
 			tallies[r.policy] = &tally{}
 		}
@@ -197,7 +197,7 @@ func (s *Server) policiesPage(q *request) error {
 		}
 	}
 	for p := range q.state.Snapshot.Policies.Values() {
-		l := policyLine{Namespace: p.Ref.Namespace, Name: p.Ref.Name, Address: q.Policy(p.Ref), Claims: o.claims[p.Ref.Key()], Pending: pending[p.Ref], Text: "nothing", Mark: markAbsent, File: p.Origin.String()}
+		l := policyLine{Namespace: p.Ref.Namespace, Name: p.Ref.Name, Address: q.Policy(p.Ref), Claims: o.claims.At(p.Ref.Key()), Pending: pending[p.Ref], Text: "nothing", Mark: markAbsent, File: p.Origin.String()}
 		if t := tallies[p.Ref]; t != nil && t.all() > 0 {
 			l.Mark, l.Text = t.worst(), (&group{tally: *t}).text()
 		}

@@ -105,8 +105,8 @@ type backlog struct {
 // backlogs are what waits, by cluster.
 func (q *request) backlogs(o *overview) map[string]*backlog {
 	all := map[string]*backlog{}
-	for id, t := range o.held {
-		r := o.rows[id]
+	for key, t := range o.held.All() {
+		r := o.rows.At(key)
 		for i := range r.Works {
 			w := &r.Works[i]
 			if !w.Held || len(t.Waiting[w.Cluster]) == 0 {

@@ -164,7 +164,7 @@ func (b *templateBody) explain(q *request, o *overview, w *report.Why) {
 		b.Would = append(b.Would, text)
 	}
 
-	r := o.rows[b.Object]
+	r := o.rows.At(b.Object.Key())
 	cells := map[string]cell{}
 	if r != nil {
 		o.cells(r, func(cluster string, c cell) { cells[cluster] = c })

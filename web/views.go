@@ -4,6 +4,7 @@ package web
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/fairlead/fairlead/look/history"
 	"github.com/fairlead/fairlead/propagate"
@@ -20,6 +21,7 @@ type views struct {
 type view struct {
 	commit, members string
 	once            sync.Once
+	made            atomic.Bool
 	*overview
 }
 
@@ -37,24 +39,37 @@ func (v *views) at(commit string, state *propagate.State, log *history.Log, memb
 	if members != nil {
 		version = members.Version()
 	}
-	found := v.find(commit, version)
-	found.once.Do(func() { found.overview = newOverview(state, commit, log, members) })
+	found, last := v.find(commit, version)
+	found.once.Do(func() {
+		if last != nil {
+			found.overview = last.after(state, last.commit, commit, log, members)
+		}
+		if found.overview == nil {
+			found.overview = newOverview(state, commit, log, members)
+		}
+		found.made.Store(true)
+	})
 	return found.overview
 }
 
-func (v *views) find(commit, members string) *view {
+// find returns the view of a commit, and the one that was used last of those that were compared
+// with the same and are made; nil if there is none.
+func (v *views) find(commit, members string) (found, last *view) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for i, known := range v.known {
 		if known.commit == commit && known.members == members {
 			copy(v.known[1:i+1], v.known[:i])
 			v.known[0] = known
-			return known
+			return known, last
+		}
+		if last == nil && known.members == members && known.made.Load() {
+			last = known
 		}
 	}
 	added := &view{commit: commit, members: members}
 	v.known = append([]*view{added}, v.known[:min(len(v.known), maxViews-1)]...)
-	return added
+	return added, last
 }
 
 // clear forgets everything.

@@ -378,6 +378,23 @@ func (l *Log) Backlogs(head string, ids []object.ID) map[object.ID]*ObjectTimeli
 	return all
 }
 
+// Between returns the objects to which the commits between two of the line did something,
+// the later one included, whichever that is. It reports false if the line lacks one of them.
+func (l *Log) Between(one, other string) (ids []object.ID, ok bool) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	from, known := l.place[one]
+	to, knownToo := l.place[other]
+	if !known || !knownToo {
+		return nil, false
+	}
+
+	for _, c := range l.commits[min(from, to)+1 : max(from, to)+1] {
+		ids = append(ids, c.objects...)
+	}
+	return ids, true
+}
+
 // timeline is that of one object up to a place.
 func (l *Log) timeline(id object.ID, upTo int) *ObjectTimeline {
 	t, o := newObjectTimeline(), l.objects[id]
