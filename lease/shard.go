@@ -9,16 +9,12 @@ import (
 	"strconv"
 )
 
-// ShardAnnotation of a Cluster document puts the cluster into a shard by hand:
-// fairlead.dev/shard: "07".
-const ShardAnnotation = "fairlead.dev/shard"
-
-// ShardOf is the shard of a cluster, of as many as there are: what the annotation
-// says, or else what the name of the cluster hashes to. It depends on git alone, so
+// ShardOf is the shard of a cluster, of as many as there are: what git says by hand, such
+// as "07", or else what the name of the cluster hashes to. It depends on git alone, so
 // every replica says the same.
 func ShardOf(cluster, override string, shards int) (int, error) {
 	if shards < 1 {
-		return 0, fmt.Errorf("cluster %q: %d shards: there must be at least one", cluster, shards)
+		return 0, fmt.Errorf("%d shards: there must be at least one", shards)
 	}
 
 	if override == "" {
@@ -28,7 +24,7 @@ func ShardOf(cluster, override string, shards int) (int, error) {
 
 	shard, err := strconv.ParseUint(override, 10, 31)
 	if err != nil || shard >= uint64(shards) {
-		return 0, fmt.Errorf("cluster %q: annotation %s: %q is not a shard: use a number from 0 to %d", cluster, ShardAnnotation, override, shards-1)
+		return 0, fmt.Errorf("%q is not a shard: use a number from 0 to %d", override, shards-1)
 	}
 	return int(shard), nil
 }

@@ -17,7 +17,7 @@ func TestShardOf(t *testing.T) {
 		{"eu-1", "", 32, 19, ""}, // a8ddeaba6ab6b4b3, as sha256sum has it
 		{"eu-1", "07", 32, 7, ""},
 		{"eu-1", "31", 32, 31, ""},
-		{"eu-1", "32", 32, 0, `cluster "eu-1": annotation fairlead.dev/shard: "32" is not a shard: use a number from 0 to 31`},
+		{"eu-1", "32", 32, 0, `"32" is not a shard: use a number from 0 to 31`},
 		{"eu-1", "-1", 32, 0, "is not a shard"},
 		{"eu-1", "0x1", 32, 0, "is not a shard"},
 		{"eu-1", " 7", 32, 0, "is not a shard"},

@@ -185,12 +185,12 @@ func (r *Replica) ShardOf(c *fleet.Cluster) (int, error) {
 // ShardOf is the shard of a cluster, of as many as there are. One whose annotation names
 // none is in that of its name, and the error says what is wrong.
 func ShardOf(c *fleet.Cluster, shards int) (int, error) {
-	shard, err := lease.ShardOf(c.Name, c.Annotations[lease.ShardAnnotation], shards)
+	shard, err := lease.ShardOf(c.Name, c.Annotations[propagate.AnnotationShard], shards)
 	if err == nil {
 		return shard, nil
 	}
 	shard, _ = lease.ShardOf(c.Name, "", shards)
-	return shard, fmt.Errorf("%w (%s)", err, c.Origin)
+	return shard, fmt.Errorf("cluster %q: annotation %s: %w (%s)", c.Name, propagate.AnnotationShard, err, c.Origin)
 }
 
 // Term is 0 while a cluster is not this replica's own, and otherwise counts how many shards
