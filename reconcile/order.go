@@ -56,6 +56,25 @@ type Entry struct {
 	propagate.Observations
 }
 
+// Continued returns the entries of a log that another, of the same ID and written later, has
+// more; false if it is no continuation. Entries of one moment differ only in the commit that
+// they are after, where a branch was rewritten.
+func (g *Log) Continued(later []Entry) (more []Entry, ok bool) {
+	n := len(g.Entries)
+	if n > len(later) {
+		return nil, false
+	}
+	if n > 0 && &g.Entries[0] == &later[0] {
+		return later[n:], true
+	}
+	for i := range g.Entries {
+		if g.Entries[i].At != later[i].At || g.Entries[i].After != later[i].After {
+			return nil, false
+		}
+	}
+	return later[n:], true
+}
+
 // last is the moment of the last entry; 0 without one.
 func (g *Log) last() int64 {
 	if len(g.Entries) == 0 {
@@ -105,10 +124,18 @@ func (s *sequence) setLog(log *Log) {
 	if s.log == log {
 		return
 	}
-	s.log, s.entries = log, map[string][]Entry{}
-	for _, e := range log.Entries {
+
+	more, ok := log.Entries, false
+	if s.log != nil && s.log.ID == log.ID {
+		more, ok = s.log.Continued(log.Entries)
+	}
+	if !ok {
+		more, s.entries = log.Entries, map[string][]Entry{}
+	}
+	for _, e := range more {
 		s.entries[e.After] = append(s.entries[e.After], e)
 	}
+	s.log = log
 }
 
 // logged takes in what the log has after the commit of a state.

@@ -42,35 +42,49 @@ type logLine struct {
 	Gone   map[string][]string                    `json:"gone,omitempty"`
 }
 
-// writtenLog is a log as the ConfigMaps have it.
+// writtenLog is a log as the ConfigMaps have it, with what it says. It is never altered.
 type writtenLog struct {
-	id, head string
-	parts    []part
-	tail     string
+	*reconcile.Log
+	parts   []string // the hashes of the texts of older entries
+	inParts int      // how many those are
+	tail    string   // the newest entries
 }
 
 // part is a run of entries that is not continued any more.
 type part struct{ hash, text string }
 
-// write is a log as the ConfigMaps have it. Where a part ends depends on what is before
-// that alone, so a log that is continued has the same parts.
-func write(log *reconcile.Log) (writtenLog, error) {
-	w := writtenLog{id: log.ID, head: log.Head}
+// write is a log as the ConfigMaps have it, and the parts that another, which it may continue,
+// does not have. Where a part ends depends on what is before that alone, so a log that is
+// continued has the same parts. What is written by then is not written again.
+func write(log, before *writtenLog) (added []part, err error) {
 	var text strings.Builder
-	for _, e := range log.Entries {
+	more, ok := log.Entries, false
+	if before != nil && before.ID == log.ID {
+		more, ok = before.Continued(log.Entries)
+	}
+	if ok {
+		log.parts, log.inParts = slices.Clip(before.parts), before.inParts
+		text.WriteString(before.tail)
+	} else {
+		more = log.Entries
+	}
+
+	for i, e := range more {
 		line, err := json.Marshal(lineOf(e))
 		if err != nil {
-			return w, err
+			return nil, err
 		}
 		text.Write(line)
 		text.WriteByte('\n')
 		if text.Len() >= partSize {
-			w.parts = append(w.parts, newPart(text.String()))
+			p := newPart(text.String())
+			added = append(added, p)
+			log.parts, log.inParts = append(log.parts, p.hash), len(log.Entries)-len(more)+i+1
 			text.Reset()
 		}
 	}
-	w.tail = text.String()
-	return w, nil
+	log.tail = text.String()
+	return added, nil
 }
 
 func newPart(text string) part {
@@ -78,26 +92,40 @@ func newPart(text string) part {
 	return part{hex.EncodeToString(sum[:8]), text}
 }
 
-// read is the log that is written so.
-func (w *writtenLog) read() (*reconcile.Log, error) {
-	log := &reconcile.Log{ID: w.id, Head: w.head}
-	texts := make([]string, 0, len(w.parts)+1)
-	for _, p := range w.parts {
-		texts = append(texts, p.text)
+// read reads the entries of a log that is written so. Of another, which it may continue, what
+// was read is not read again; part returns the text of one that is.
+func (w *writtenLog) read(before *writtenLog, part func(hash string) (string, error)) error {
+	if before == nil || len(before.parts) > len(w.parts) || !slices.Equal(before.parts, w.parts[:len(before.parts)]) {
+		before = &writtenLog{Log: &reconcile.Log{}}
 	}
-	for _, text := range append(texts, w.tail) {
-		for line := range strings.Lines(text) {
-			e, err := parseLine(line)
-			if err != nil {
-				return nil, fmt.Errorf("entry %d: %w", len(log.Entries)+1, err)
-			}
-			if n := len(log.Entries); n > 0 && e.At <= log.Entries[n-1].At {
-				return nil, fmt.Errorf("entry %d is not later than the one before", n+1)
-			}
-			log.Entries = append(log.Entries, e)
+	var texts strings.Builder
+	for _, hash := range w.parts[len(before.parts):] {
+		text, err := part(hash)
+		if err != nil {
+			return err
 		}
+		texts.WriteString(text)
 	}
-	return log, nil
+	texts.WriteString(w.tail)
+
+	more, isLonger := strings.CutPrefix(texts.String(), before.tail)
+	w.Entries = before.Entries
+	if !isLonger {
+		w.Entries = before.Entries[:before.inParts]
+	}
+	w.Entries = slices.Clip(w.Entries)
+	for line := range strings.Lines(more) {
+		e, err := parseLine(line)
+		if err != nil {
+			return fmt.Errorf("entry %d: %w", len(w.Entries)+1, err)
+		}
+		if n := len(w.Entries); n > 0 && e.At <= w.Entries[n-1].At {
+			return fmt.Errorf("entry %d is not later than the one before", n+1)
+		}
+		w.Entries = append(w.Entries, e)
+	}
+	w.inParts = len(w.Entries) - strings.Count(w.tail, "\n")
+	return nil
 }
 
 func lineOf(e reconcile.Entry) logLine {

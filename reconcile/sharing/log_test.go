@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,43 +23,122 @@ import (
 	"github.com/fairlead/fairlead/testenv/kubetest"
 )
 
-// What is written of a log is read, and a log that is continued has the parts that it had.
+// stored is a log in ConfigMaps, and what replicas that have read or written it know.
+type stored struct {
+	log   *writtenLog
+	parts map[string]string
+	known []*writtenLog // earlier ones, and none
+}
+
+// write has a replica that knows one of the earlier logs write another.
+func (s *stored) write(t *rapid.T, log *reconcile.Log) {
+	w := &writtenLog{Log: log}
+	added, err := write(w, rapid.SampledFrom(s.known).Draw(t, "writes after"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range added {
+		s.parts[p.hash] = p.text
+	}
+	if s.log != nil && s.log.ID == log.ID {
+		if _, ok := s.log.Continued(log.Entries); ok && !slices.Equal(s.log.parts, w.parts[:len(s.log.parts)]) {
+			t.Fatal("the parts of a log that is continued are others")
+		}
+	}
+	s.log, s.known = w, append(s.known, w)
+}
+
+// read has a replica that knows one of the earlier logs read the last.
+func (s *stored) read(t *rapid.T) {
+	w := &writtenLog{Log: &reconcile.Log{ID: s.log.ID, Head: s.log.Head}, parts: s.log.parts, tail: s.log.tail}
+	err := w.read(rapid.SampledFrom(s.known).Draw(t, "reads after"), func(hash string) (string, error) {
+		text, there := s.parts[hash]
+		if !there {
+			return "", errors.New("there is no part " + hash)
+		}
+		return text, nil
+	})
+	if err != nil || len(w.Entries)+len(s.log.Entries) > 0 && !reflect.DeepEqual(w.Entries, s.log.Entries) || w.inParts != s.log.inParts {
+		t.Fatalf("%v\n%+v\n%+v", err, w, s.log)
+	}
+	s.known = append(s.known, w)
+}
+
+// What is written of a log is read, by whoever knows an earlier one or none; and a log that is
+// continued has the parts that it had.
 func TestWrittenLogIsRead(t *testing.T) {
-	web := object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}
 	rapid.Check(t, func(t *rapid.T) {
-		log := &reconcile.Log{ID: "a", Head: "c"}
-		pad := strings.Repeat("x", rapid.SampledFrom([]int{1, 200, 3000}).Draw(t, "size"))
-		for i := range rapid.IntRange(0, 80).Draw(t, "entries") {
-			e := reconcile.Entry{After: "c" + pad}
-			e.At = int64(i*7 + 1)
-			if rapid.Bool().Draw(t, "ready") {
-				e.Ready = map[string]metav1.ConditionStatus{"eu-1": "True", "ap-1": "Unknown"}
+		s := &stored{parts: map[string]string{}, known: []*writtenLog{nil}}
+		pad := strings.Repeat("x", rapid.SampledFrom([]int{1, 200, 9000}).Draw(t, "size"))
+		log := &reconcile.Log{ID: "a", Head: "c" + pad}
+		for range rapid.IntRange(1, 8).Draw(t, "steps") {
+			next := *log
+			switch rapid.IntRange(0, 9).Draw(t, "what") {
+			case 0: // it was lost, and is begun again
+				next.ID += "a"
+				next.Entries = next.Entries[:rapid.IntRange(0, len(next.Entries)).Draw(t, "rest")]
+			case 1: // the branch was rewritten
+				next.Entries = slices.Clone(next.Entries)
+				for i := rapid.IntRange(0, len(next.Entries)).Draw(t, "from"); i < len(next.Entries); i++ {
+					next.Entries[i].After = "d" + pad
+				}
+			case 2, 3: // another commit
+				next.Head += "c"
+			default:
+				for range rapid.IntRange(0, 20).Draw(t, "entries") {
+					next.Entries = append(next.Entries, anEntry(t, len(next.Entries), "c"+pad))
+				}
 			}
-			if rapid.Bool().Draw(t, "health") {
-				e.Health = map[propagate.Place]propagate.Health{{Cluster: "eu-1", ID: web}: propagate.Unhealthy}
-			}
-			if rapid.Bool().Draw(t, "gone") {
-				e.Gone = []propagate.Place{{Cluster: "eu-1", ID: web}}
-			}
-			log.Entries = append(log.Entries, e)
-		}
-
-		w, err := write(log)
-		if err != nil {
-			t.Fatal(err)
-		}
-		read, err := w.read()
-		if err != nil || !reflect.DeepEqual(read, log) {
-			t.Fatalf("%v\n%+v\n%+v", err, read, log)
-		}
-
-		more := *log
-		more.Entries = append(more.Entries[:len(more.Entries):len(more.Entries)], reconcile.Entry{After: "d" + pad, Observations: propagate.Observations{At: 1000}})
-		next, err := write(&more)
-		if err != nil || len(next.parts) < len(w.parts) || !reflect.DeepEqual(next.parts[:len(w.parts)], w.parts) && len(w.parts) > 0 {
-			t.Fatalf("%v: the parts of a log that is continued are others", err)
+			s.write(t, &next)
+			log = &next
+			s.read(t)
 		}
 	})
+}
+
+func anEntry(t *rapid.T, i int, after string) reconcile.Entry {
+	web := object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}
+	e := reconcile.Entry{After: after}
+	e.At = int64(i*7 + 1)
+	if rapid.Bool().Draw(t, "ready") {
+		e.Ready = map[string]metav1.ConditionStatus{"eu-1": "True", "ap-1": "Unknown"}
+	}
+	if rapid.Bool().Draw(t, "health") {
+		e.Health = map[propagate.Place]propagate.Health{{Cluster: "eu-1", ID: web}: propagate.Unhealthy}
+	}
+	if rapid.Bool().Draw(t, "gone") {
+		e.Gone = []propagate.Place{{Cluster: "eu-1", ID: web}}
+	}
+	return e
+}
+
+// Another commit, and another entry, cost the same after ten entries and after ten thousand.
+func TestLongLogCostsNoMore(t *testing.T) {
+	steps := func(entries int) float64 {
+		log := &writtenLog{Log: &reconcile.Log{ID: "a", Head: "c"}}
+		for i := range entries {
+			log.Entries = append(log.Entries, reconcile.Entry{After: "c", Observations: propagate.Observations{At: int64(i + 1)}})
+		}
+		if _, err := write(log, nil); err != nil {
+			t.Fatal(err)
+		}
+		return testing.AllocsPerRun(10, func() {
+			next := &writtenLog{Log: &reconcile.Log{ID: "a", Head: "d"}}
+			next.Entries = append(slices.Clip(log.Entries), reconcile.Entry{After: "d", Observations: propagate.Observations{At: int64(entries + 1)}})
+			if _, err := write(next, log); err != nil {
+				t.Fatal(err)
+			}
+			read := &writtenLog{Log: &reconcile.Log{ID: "a", Head: "d"}, parts: next.parts, tail: next.tail}
+			err := read.read(log, func(string) (string, error) { return "", errors.New("a part is read") })
+			if err != nil || len(read.Entries) != entries+1 {
+				t.Fatalf("%d entries, %v", len(read.Entries), err)
+			}
+		})
+	}
+	few, many := steps(10), steps(10_000)
+	if many > few {
+		t.Errorf("%v allocations after 10 entries, %v after 10,000", few, many)
+	}
 }
 
 // A line that is not one of ours is an error: what it means would be lost.
@@ -73,9 +153,9 @@ func TestUnreadableLines(t *testing.T) {
 		"an earlier moment":           `{"after":"c","at":2}` + "\n" + `{"after":"c","at":2}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := writtenLog{id: "a", head: "c", tail: line + "\n"}
-			if log, err := w.read(); err == nil {
-				t.Errorf("it is read as %+v", log)
+			w := writtenLog{Log: &reconcile.Log{ID: "a", Head: "c"}, tail: line + "\n"}
+			if err := w.read(nil, nil); err == nil {
+				t.Errorf("it is read as %+v", w.Log)
 			}
 		})
 	}

@@ -57,16 +57,15 @@ type observed struct {
 	fleet   string
 	retry   time.Duration
 
-	mu    sync.Mutex
-	parts map[string]string            // the texts of those that were read or written, by hash
-	last  *reconcile.Log               // that was read last
-	said  map[string]*corev1.ConfigMap // what was written of each shard last, by name
+	mu   sync.Mutex
+	last *writtenLog                  // that was read or written last
+	said map[string]*corev1.ConfigMap // what was written of each shard last, by name
 
 	watching sync.Once
 }
 
 func newObserved(r *Replica, in ConfigMaps) *observed {
-	return &observed{replica: r, maps: in, fleet: r.opt.Fleet, retry: r.rules.Retry, parts: map[string]string{}, said: map[string]*corev1.ConfigMap{}}
+	return &observed{replica: r, maps: in, fleet: r.opt.Fleet, retry: r.rules.Retry, said: map[string]*corev1.ConfigMap{}}
 }
 
 func (o *observed) labels(record string) map[string]string {
@@ -92,47 +91,34 @@ func (o *observed) read(ctx context.Context) (*reconcile.Log, error) {
 	return o.logOf(ctx, m)
 }
 
-// logOf reads a log, and the parts of it that are not known yet.
+// logOf reads a log, and what of it is not known yet.
 func (o *observed) logOf(ctx context.Context, m *corev1.ConfigMap) (*reconcile.Log, error) {
 	o.mu.Lock()
 	last := o.last
 	o.mu.Unlock()
 	if last != nil && last.Version == m.ResourceVersion {
-		return last, nil
+		return last.Log, nil
 	}
 
-	w := writtenLog{id: m.Data[keyLog], head: m.Data[keyHead], tail: m.Data[keyEntries]}
-	for _, hash := range strings.Fields(m.Data[keyParts]) {
-		text, err := o.part(ctx, hash)
-		if err != nil {
-			return nil, fmt.Errorf("configmap %s: %w", m.Name, err)
-		}
-		w.parts = append(w.parts, part{hash, text})
+	w := &writtenLog{
+		Log:   &reconcile.Log{ID: m.Data[keyLog], Head: m.Data[keyHead], Version: m.ResourceVersion},
+		parts: strings.Fields(m.Data[keyParts]), tail: m.Data[keyEntries],
 	}
-
-	log, err := w.read()
-	if err == nil && (log.ID == "" || log.Head == "") {
+	var err error
+	if w.ID == "" || w.Head == "" {
 		err = fmt.Errorf("it has no %s or no %s", keyLog, keyHead)
+	} else {
+		err = w.read(last, func(hash string) (string, error) { return o.part(ctx, hash) })
 	}
 	if err != nil {
 		return nil, fmt.Errorf("configmap %s: %w; delete it to begin again without what was observed", m.Name, err)
 	}
-	log.Version = m.ResourceVersion
-	o.mu.Lock()
-	o.last = log
-	o.mu.Unlock()
-	return log, nil
+	o.keep(w)
+	return w.Log, nil
 }
 
 // part is the text of older entries.
 func (o *observed) part(ctx context.Context, hash string) (string, error) {
-	o.mu.Lock()
-	text, known := o.parts[hash]
-	o.mu.Unlock()
-	if known {
-		return text, nil
-	}
-
 	m, err := o.maps.Get(ctx, o.partName(hash), metav1.GetOptions{})
 	if err != nil {
 		return "", err
@@ -141,38 +127,37 @@ func (o *observed) part(ctx context.Context, hash string) (string, error) {
 	if p.hash != hash {
 		return "", fmt.Errorf("configmap %s does not have the entries that it is named after", m.Name)
 	}
-	o.keep(p)
 	return p.text, nil
 }
 
-func (o *observed) keep(p part) {
+func (o *observed) keep(w *writtenLog) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.parts[p.hash] = p.text
+	o.last = w
 }
 
 // write writes a log that continues the one of its version.
 func (o *observed) write(ctx context.Context, next *reconcile.Log) (*reconcile.Log, error) {
 	o.watch()
+	o.mu.Lock()
+	last := o.last
+	o.mu.Unlock()
 	log := *next
 	if log.Version == "" {
 		log.ID = newLogID()
 	}
-	w, err := write(&log)
+	w := &writtenLog{Log: &log}
+	added, err := write(w, last)
 	if err != nil {
 		return nil, err
 	}
-	if err := o.writeParts(ctx, w.parts); err != nil {
+	if err := o.writeParts(ctx, added); err != nil {
 		return nil, err
 	}
 
-	hashes := make([]string, 0, len(w.parts))
-	for _, p := range w.parts {
-		hashes = append(hashes, p.hash)
-	}
 	m := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: lease.ObservedName(o.fleet), Labels: o.labels(recordObserved), ResourceVersion: log.Version},
-		Data:       map[string]string{keyLog: log.ID, keyHead: log.Head, keyParts: strings.Join(hashes, " "), keyEntries: w.tail},
+		Data:       map[string]string{keyLog: log.ID, keyHead: log.Head, keyParts: strings.Join(w.parts, " "), keyEntries: w.tail},
 	}
 	if log.Version == "" {
 		m, err = o.maps.Create(ctx, m, metav1.CreateOptions{})
@@ -186,19 +171,13 @@ func (o *observed) write(ctx context.Context, next *reconcile.Log) (*reconcile.L
 		return nil, err
 	}
 	log.Version = m.ResourceVersion
+	o.keep(w)
 	return &log, nil
 }
 
-// writeParts writes those that are not there yet.
+// writeParts writes parts, of which an attempt before may have written some.
 func (o *observed) writeParts(ctx context.Context, parts []part) error {
 	for _, p := range parts {
-		o.mu.Lock()
-		_, known := o.parts[p.hash]
-		o.mu.Unlock()
-		if known {
-			continue
-		}
-
 		m := &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Name: o.partName(p.hash), Labels: o.labels(recordPart)},
 			Data:       map[string]string{keyEntries: p.text}, Immutable: new(true),
@@ -206,7 +185,6 @@ func (o *observed) writeParts(ctx context.Context, parts []part) error {
 		if _, err := o.maps.Create(ctx, m, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
-		o.keep(p)
 	}
 	return nil
 }
