@@ -90,41 +90,20 @@ func (l *Loop) resolveMembers(snapshot *fleet.Snapshot) (found bool) {
 	others := l.clustersOfOthers(snapshot)
 	failed := map[string]error{}
 	for name, c := range snapshot.Clusters.All() {
-		if others[name] != nil {
-			continue
-		}
-		known := l.members[name]
-		if known != nil && l.unreached[name] == nil && !refusing[name] && reflect.DeepEqual(known.Spec, c.Spec) {
+		if others[name] != nil || l.isConnected(c) && !refusing[name] {
 			continue
 		}
 
-		term := l.term(c)
-		if term == 0 || known != nil && l.terms[name] != term || !l.dispatcher.Landed(name) {
-			moves = lookAgain // it was given up a moment ago
-			continue
-		}
-		l.resolved[name] = l.opt.Clock.Elapsed()
-		m, err := l.opt.Members(c)
-		if err != nil {
+		switch connected, err := l.connect(c); {
+		case err != nil:
 			l.setUnreached(name, err)
 			failed[name] = err
-			continue
-		}
-		if l.opt.DryRun {
-			m = dryrun.Wrap(m)
-		}
-		l.dispatcher.Expect(name, types.UID(c.Spec.ID))
-		if taken, err := l.take(c, m, term); err != nil {
-			l.setUnreached(name, err)
-			failed[name] = err
-			continue
-		} else if !taken {
+		case !connected:
 			moves = lookAgain
-			continue
+		default:
+			l.once(name, nil)
+			found = true
 		}
-		l.setReached(name, c, term)
-		l.once(name, nil)
-		found = true
 	}
 
 	l.tellUnresolved(failed, snapshot.Clusters.Len())
@@ -147,6 +126,36 @@ func (l *Loop) resolveMembers(snapshot *fleet.Snapshot) (found bool) {
 	l.forget(left)
 	l.resolvedOf, l.resolvedAt = snapshot.Clusters, moves
 	return found
+}
+
+// isConnected reports whether there is a way to a cluster, as it is specified now.
+func (l *Loop) isConnected(c *fleet.Cluster) bool {
+	known := l.members[c.Name]
+	return known != nil && l.unreached[c.Name] == nil && reflect.DeepEqual(known.Spec, c.Spec)
+}
+
+// connect connects to a cluster. It reports false for one that was given up a moment ago, or
+// is not this process's own any more: the next round knows which.
+func (l *Loop) connect(c *fleet.Cluster) (connected bool, err error) {
+	term := l.term(c)
+	if term == 0 || l.members[c.Name] != nil && l.terms[c.Name] != term || !l.dispatcher.Landed(c.Name) {
+		return false, nil
+	}
+
+	l.resolved[c.Name] = l.opt.Clock.Elapsed()
+	m, err := l.opt.Members(c)
+	if err != nil {
+		return false, err
+	}
+	if l.opt.DryRun {
+		m = dryrun.Wrap(m)
+	}
+	l.dispatcher.Expect(c.Name, types.UID(c.Spec.ID))
+	if taken, err := l.take(c, m, term); err != nil || !taken {
+		return false, err
+	}
+	l.setReached(c.Name, c, term)
+	return true, nil
 }
 
 // lookAgain has the clusters looked at by the next round, whatever Shares.Moves is.
