@@ -86,8 +86,8 @@ func (c *firstContact) run() {
 	if w.syncs == c.syncs {
 		w.lists = seen
 	}
-	for id := range w.fleet.Desires(w.cluster) {
-		w.enqueue(id)
+	for key := range w.fleet.Wants(w.cluster) {
+		w.enqueue(key.Value())
 	}
 }
 
@@ -99,8 +99,9 @@ func (w *worker) intend() error {
 	}
 
 	changed := map[object.ID]*Entry{}
-	for id, want := range w.fleet.Desires(w.cluster) {
-		if _, ok := w.holdings.entries[id]; !ok && want.Verb == Apply {
+	for key, want := range w.fleet.Wants(w.cluster) {
+		id := key.Value()
+		if !w.holdings.has(id) && want.Verb == Apply {
 			changed[id] = w.holdings.intent(id, want.APIVersion)
 			w.know(id, changed[id])
 		}
@@ -139,7 +140,8 @@ func (c *firstContact) wanted(id object.ID) bool {
 func (c *firstContact) readMarks() (map[object.ID]Entry, *listCache, error) {
 	places := map[place][]object.ID{}
 	givenUp := map[object.ID]bool{} // of what others need
-	for id, want := range c.fleet.Desires(c.w.cluster) {
+	for key, want := range c.fleet.Wants(c.w.cluster) {
+		id := key.Value()
 		if want.Verb == Leave || want.APIVersion == "" {
 			continue
 		}

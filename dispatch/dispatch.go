@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unique"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -25,10 +26,10 @@ import (
 type Fleet interface {
 	// Desire is what to do with one object on one cluster.
 	Desire(cluster string, id object.ID) Desire
-	// Desires yields every object that is wanted on the cluster or departed
-	// from it, and what Desire says of it. It is asked at first contact, after
-	// a restart and by SyncOptions.All, for all clusters at about the same time.
-	Desires(cluster string) iter.Seq2[object.ID, Desire]
+	// Wants yields every object that is wanted on the cluster or departed
+	// from it, and of what Desire says of it the Want. It is asked at first contact,
+	// after a restart and by SyncOptions.All, for all clusters at about the same time.
+	Wants(cluster string) iter.Seq2[Key, Want]
 	// Namespace is the fleet's document of a namespace for the cluster, marks
 	// included, or nil when the fleet has none.
 	Namespace(cluster, name string) map[string]any
@@ -55,13 +56,22 @@ func (v Verb) String() string {
 	return [...]string{"leave", "apply", "hold", "delete", "orphan"}[v]
 }
 
-// Desire is what should become of one object on one cluster.
-type Desire struct {
+// Key is the ID of an object that many clusters have. It is in memory once, and two are
+// compared without a look at the names.
+type Key = unique.Handle[object.ID]
+
+// Want is what should become of one object on one cluster, without how.
+type Want struct {
 	Verb       Verb
 	APIVersion string // also for Delete and Orphan; the inventory's when empty
 	// Digest is of the manifest without the marks. An object that was
 	// acknowledged with the same digest is not sent.
 	Digest object.Digest
+}
+
+// Desire is what should become of one object on one cluster.
+type Desire struct {
+	Want
 	// Manifest makes what is sent, marks included. The caller of it may alter
 	// what it returns.
 	Manifest func() (map[string]any, error)
@@ -83,8 +93,9 @@ type Desire struct {
 // it dispatch reads the members' marks once and writes nothing that is there
 // already. It is called from several goroutines.
 type Inventory interface {
-	// Load's result is the caller's to change.
-	Load(cluster string) (map[object.ID]Entry, error)
+	// Load passes on what a cluster was last known to hold, in any order, and before that
+	// how much it is. What was passed on before an error does not count.
+	Load(cluster string, begin func(entries int), held func(object.ID, *Entry)) error
 	// Save stores what changed, by cluster, at once or not at all. A nil
 	// Entry is dropped.
 	Save(changed map[string]map[object.ID]*Entry) error

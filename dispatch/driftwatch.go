@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
+	"unique"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -182,10 +183,8 @@ func (d *driftWatch) beginRelist(k *kindWatch) *relist {
 	d.w.mu.Lock()
 	defer d.w.mu.Unlock()
 	all := &relist{kindWatch: k, seen: map[object.ID]bool{}}
-	for id, e := range d.w.holdings.entries {
-		if id.GroupKind() == k.gvk.GroupKind() {
-			all.newest = max(all.newest, e.Version)
-		}
+	for _, version := range d.w.holdings.versions(k.gvk.GroupKind()) {
+		all.newest = max(all.newest, version)
 	}
 	return all
 }
@@ -227,8 +226,7 @@ func (d *driftWatch) observe(e member.WatchEvent, all *relist) {
 // number of others, and what it tells of those is not kept. What is to be made is
 // on record before it is. The lock is held.
 func (d *driftWatch) concerns(id object.ID) bool {
-	_, known := d.w.holdings.entries[id]
-	return known || d.w.queue.jobs[id] != nil
+	return d.w.holdings.has(id) || d.w.queue.jobs[id] != nil
 }
 
 // setBack finds what is not what was acknowledged, though nobody took a field
@@ -237,7 +235,7 @@ func (d *driftWatch) concerns(id object.ID) bool {
 // watch goes on that cannot be told from another of us who was faster, so only a
 // relist is asked. The lock is held.
 func (d *driftWatch) setBack(told member.WatchEvent, all *relist) bool {
-	e, known := d.w.holdings.entries[told.ID]
+	e, known := d.w.holdings.entry(told.ID)
 	if d.isTaken(told) {
 		return false
 	}
@@ -258,9 +256,9 @@ func (d *driftWatch) setBack(told member.WatchEvent, all *relist) bool {
 // findAbsent finds what should be there as of a version and is not. What was
 // acknowledged since need not be. The lock is held.
 func (d *driftWatch) findAbsent(version uint64, all *relist) {
-	for id, e := range d.w.holdings.entries {
-		since := e.Version > version && e.Version > all.newest
-		if id.GroupKind() == all.gvk.GroupKind() && e.UID != "" && !all.seen[id] && d.w.queue.jobs[id] == nil && !since {
+	for id, acknowledged := range d.w.holdings.versions(all.gvk.GroupKind()) {
+		since := acknowledged > version && acknowledged > all.newest
+		if !all.seen[id] && d.w.queue.jobs[id] == nil && !since && d.w.holdings.there(id) {
 			d.deleted(id, "")
 		}
 	}
@@ -269,7 +267,7 @@ func (d *driftWatch) findAbsent(version uint64, all *relist) {
 // judge compares an object with what was acknowledged. The lock is held.
 func (d *driftWatch) judge(told member.WatchEvent) {
 	w := d.w
-	e, known := w.holdings.entries[told.ID]
+	e, known := w.holdings.entry(told.ID)
 	switch {
 	case !known || e.UID == "":
 		// It is not ours any more, or is on its way.
@@ -337,7 +335,10 @@ func (d *driftWatch) deleted(id object.ID, by string) {
 // The lock is held.
 func (d *driftWatch) expires(id object.ID) bool {
 	want := d.w.fleet.Desire(d.w.cluster, id)
-	if id.Group != "batch" || id.Kind != "Job" || want.Verb != Apply || d.w.holdings.entries[id].Digest != want.Digest {
+	if id.Group != "batch" || id.Kind != "Job" || want.Verb != Apply {
+		return false
+	}
+	if acknowledged, _ := d.w.holdings.acknowledged(unique.Make(id)); acknowledged != want.Digest {
 		return false
 	}
 	manifest, err := want.Manifest()

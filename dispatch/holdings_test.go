@@ -48,7 +48,7 @@ func TestHoldings(t *testing.T) {
 		{"another version is another kind to watch", map[object.ID]Entry{idOf(settings): *there("1")}, change{settings, &Entry{APIVersion: "v2", UID: "1"}}, map[schema.GroupVersionKind]int{later: 1}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			h := newHoldings(maps.Clone(test.had))
+			h := heldOf(test.had)
 			h.kindsChanged = false
 			h.set(idOf(test.change.object), test.change.entry)
 
@@ -62,7 +62,7 @@ func TestHoldings(t *testing.T) {
 				t.Errorf("it tells of kinds: %v, want %v", h.kindsChanged, test.tells)
 			}
 
-			entry, ok := h.entries[idOf(test.change.object)]
+			entry, ok := h.entry(idOf(test.change.object))
 			want := test.change.entry
 			if want.isLeft() {
 				if h.left[idOf(test.change.object)] != want.Left {
@@ -79,20 +79,20 @@ func TestHoldings(t *testing.T) {
 
 // Who the member is stands among what it holds, and is no object of ours.
 func TestHoldingsOfIdentity(t *testing.T) {
-	h := newHoldings(map[object.ID]Entry{IdentityID: {APIVersion: "v1", UID: "a"}})
+	h := heldOf(map[object.ID]Entry{IdentityID: {APIVersion: "v1", UID: "a"}})
 	if h.any() || h.kindsChanged {
 		t.Errorf("kinds %v", h.kinds)
 	}
 
 	h.set(IdentityID, &Entry{APIVersion: "v1", UID: "b"})
-	if h.any() || h.kindsChanged || h.entries[IdentityID].UID != "b" {
-		t.Errorf("kinds %v, entry %+v", h.kinds, h.entries[IdentityID])
+	if h.any() || h.kindsChanged || h.uid(IdentityID) != "b" {
+		t.Errorf("kinds %v, UID %v", h.kinds, h.uid(IdentityID))
 	}
 }
 
 // What the inventory has is counted, and is news to who watches.
 func TestHoldingsOfInventory(t *testing.T) {
-	h := newHoldings(map[object.ID]Entry{
+	h := heldOf(map[object.ID]Entry{
 		idOf(settings): {APIVersion: "v1", UID: "1"},
 		idOf(shop):     {APIVersion: "v1", UID: "2"},
 		idOf(web):      {APIVersion: "apps/v1"},
@@ -106,4 +106,12 @@ func TestHoldingsOfInventory(t *testing.T) {
 	if !h.kindsChanged {
 		t.Error("nobody has looked, and it is no news any more")
 	}
+}
+
+func heldOf(entries map[object.ID]Entry) holdings {
+	h := newHoldings(0)
+	for id, e := range entries {
+		h.put(id, &e)
+	}
+	return h
 }

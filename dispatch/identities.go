@@ -182,7 +182,7 @@ func (w *worker) willIntroduce(fleet Fleet) bool {
 	if w.member == nil || !w.fresh || w.contacted || !member.Is[member.Identified](w.member) {
 		return false
 	}
-	for range fleet.Desires(w.cluster) {
+	for range fleet.Wants(w.cluster) {
 		return true
 	}
 	return false

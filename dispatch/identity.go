@@ -148,7 +148,7 @@ func (i *identity) recognize(uid types.UID, of elsewhere) error {
 	}
 
 	w := i.w
-	known := w.holdings.entries[IdentityID].UID
+	known := w.holdings.uid(IdentityID)
 	recorded := cmp.Or(known, of.recorded)
 	expected, other := w.d.claim(w.cluster, uid, recorded, of.other)
 	switch {
@@ -164,7 +164,7 @@ func (i *identity) recognize(uid types.UID, of elsewhere) error {
 
 	if recorded != "" && recorded != uid {
 		// What we knew was of a cluster that is no more.
-		for id := range w.holdings.entries {
+		for id := range w.holdings.ids() {
 			w.record(id, nil)
 		}
 		for id := range w.holdings.left {
@@ -182,7 +182,7 @@ func (i *identity) recognize(uid types.UID, of elsewhere) error {
 func (i *identity) confirm(m member.Member) error {
 	w := i.w
 	w.mu.Lock()
-	recorded, verified := w.holdings.entries[IdentityID].UID, i.verified
+	recorded, verified := w.holdings.uid(IdentityID), i.verified
 	w.mu.Unlock()
 	if recorded == "" || time.Since(verified) < believed || !member.Is[member.Identified](m) {
 		return nil

@@ -88,7 +88,7 @@ func TestFind(t *testing.T) {
 			w := idleWorker(t, m, &disk{})
 			w.fleet = desires{}
 			for _, o := range test.queue {
-				w.fleet.(desires)[idOf(o)] = Desire{Verb: Apply}
+				w.fleet.(desires)[idOf(o)] = Desire{Want: Want{Verb: Apply}}
 				put(&w.queue, Apply, o)
 			}
 

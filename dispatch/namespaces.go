@@ -128,7 +128,7 @@ func (c *namespaceCreator) list(m member.Member, fleet Fleet, wanted func(object
 func (c *namespaceCreator) has(name string) bool {
 	c.w.mu.Lock()
 	defer c.w.mu.Unlock()
-	return c.known.has(name, c.w.holdings.entries[namespaceID(name)].UID != "")
+	return c.known.has(name, c.w.holdings.there(namespaceID(name)))
 }
 
 func (c *namespaceCreator) add(name string) {

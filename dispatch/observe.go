@@ -3,6 +3,8 @@
 package dispatch
 
 import (
+	"unique"
+
 	"github.com/fairlead/fairlead/dispatch/member"
 	"github.com/fairlead/fairlead/object"
 )
@@ -29,8 +31,7 @@ func (d *Dispatcher) Gone(cluster string, id object.ID) bool {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_, known := w.holdings.entries[id]
-	return w.contacted && w.queue.jobs[id] == nil && !known
+	return w.contacted && w.queue.jobs[id] == nil && !w.holdings.has(id)
 }
 
 // Acknowledged reports whether a cluster has confirmed the content that is wanted
@@ -46,7 +47,7 @@ func (d *Dispatcher) Acknowledged(cluster string, id object.ID) bool {
 		return false
 	}
 	want := w.fleet.Desire(cluster, id)
-	return want.Verb == Apply && w.settled(id, want)
+	return want.Verb == Apply && w.settled(unique.Make(id), want.Want)
 }
 
 // Digests returns what a cluster has acknowledged last of each object that it holds; nil
@@ -58,13 +59,7 @@ func (d *Dispatcher) Digests(cluster string) map[object.ID]object.Digest {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	digests := make(map[object.ID]object.Digest, len(w.holdings.entries))
-	for id, e := range w.holdings.entries {
-		if e.Digest != (object.Digest{}) {
-			digests[id] = e.Digest
-		}
-	}
-	return digests
+	return w.holdings.digests()
 }
 
 func (d *Dispatcher) worker(cluster string) *worker {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"sync"
 	"testing"
+	"unique"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -74,11 +75,19 @@ func (s *scripted) Apply(_ context.Context, manifest map[string]any, _ member.Ap
 // desires is a Fleet of one cluster.
 type desires map[object.ID]Desire
 
-func (d desires) Desire(_ string, id object.ID) Desire        { return d[id] }
-func (d desires) Desires(string) iter.Seq2[object.ID, Desire] { return maps.All(d) }
-func (d desires) Namespace(_, name string) map[string]any     { return nil }
-func (d desires) Source() member.Source                       { return member.Source{} }
-func (d desires) Marker() object.Marker                       { return sea }
+func (d desires) Desire(_ string, id object.ID) Desire { return d[id] }
+func (d desires) Wants(string) iter.Seq2[Key, Want] {
+	return func(yield func(Key, Want) bool) {
+		for id, want := range d {
+			if !yield(unique.Make(id), want.Want) {
+				return
+			}
+		}
+	}
+}
+func (d desires) Namespace(_, name string) map[string]any { return nil }
+func (d desires) Source() member.Source                   { return member.Source{} }
+func (d desires) Marker() object.Marker                   { return sea }
 
 var sea = object.Marker{Name: "sea"}
 
@@ -90,7 +99,17 @@ type disk struct {
 	saves   int
 }
 
-func (d *disk) Load(string) (map[object.ID]Entry, error) { return map[object.ID]Entry{}, nil }
+func (d *disk) Load(_ string, begin func(int), held func(object.ID, *Entry)) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	begin(len(d.saved))
+	for id, e := range d.saved {
+		if e != nil {
+			held(id, e)
+		}
+	}
+	return nil
+}
 
 func (d *disk) Save(changed map[string]map[object.ID]*Entry) error {
 	d.mu.Lock()

@@ -186,7 +186,7 @@ func (p *publisher) findPosition(of member.Member, m member.BatchMember, look bo
 
 	elsewhere := p.left.Where != at.Where
 	for id, uid := range strays {
-		e := w.holdings.entries[id]
+		e, _ := w.holdings.entry(id)
 		e.UID, e.Digest = uid, object.Digest{}
 		w.record(id, &e)
 	}
@@ -215,10 +215,8 @@ func (p *publisher) standAt(at member.Position) {
 	p.w.d.writer.put(p.w.cluster, PositionID, &Entry{APIVersion: at.Where, UID: at.At})
 }
 
-// takePosition takes out of the inventory where the member was left.
-func (p *publisher) takePosition(entries map[object.ID]Entry) {
-	e := entries[PositionID]
-	delete(entries, PositionID)
+// takePosition takes in where the member was left, as the inventory has it.
+func (p *publisher) takePosition(e *Entry) {
 	p.left = member.Position{Where: e.APIVersion, At: e.UID}
 }
 
@@ -258,7 +256,7 @@ func (p *publisher) strays(m member.BatchMember, at member.Position) (map[object
 		w.mu.Unlock()
 		return nil, nil
 	}
-	known := maps.Clone(w.holdings.entries)
+	known := w.holdings.all()
 	w.mu.Unlock()
 
 	strays := map[object.ID]types.UID{}

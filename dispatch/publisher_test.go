@@ -97,7 +97,7 @@ func publishing(t *testing.T, m member.Member, inventory Inventory, objects ...s
 	w.fleet, w.publisher.begun = fleet, true
 	w.breaker.reset(0)
 	for _, o := range objects {
-		fleet[idOf(o)] = Desire{Verb: Apply, APIVersion: "v1", Digest: object.DigestOf([]byte(o))}
+		fleet[idOf(o)] = Desire{Want: Want{Verb: Apply, APIVersion: "v1", Digest: object.DigestOf([]byte(o))}}
 		put(&w.queue, Apply, o)
 		j := take(t, &w.queue, o)
 		w.queue.end(j)
@@ -111,7 +111,7 @@ func TestPublisherStages(t *testing.T) {
 	m := &branch{}
 	w := publishing(t, m, &disk{}, web)
 	if !w.publisher.isStaged(idOf(web)) || w.holdings.any() {
-		t.Errorf("staged %v, holdings %v", w.publisher.staged, w.holdings.entries)
+		t.Errorf("staged %v, holdings %v", w.publisher.staged, w.holdings.all())
 	}
 	if !w.publisher.stageAct(idOf(web), OpAdopt, "a note", time.Second) {
 		t.Error("the act is not staged with its object")
@@ -146,7 +146,7 @@ func TestPublisherPublished(t *testing.T) {
 	w.drift.note(idOf(settings), "was changed")
 	w.notes[idOf(settings)] = "old"
 	w.queue.jobs[idOf(web)].again = true
-	w.fleet.(desires)[idOf(web)] = Desire{Verb: Apply, APIVersion: "v1", Digest: object.DigestOf([]byte("another"))}
+	w.fleet.(desires)[idOf(web)] = Desire{Want: Want{Verb: Apply, APIVersion: "v1", Digest: object.DigestOf([]byte("another"))}}
 
 	done := member.Flushed{Position: member.Position{Where: "branch a", At: "0123456789"}, Changes: 3, Warnings: []string{"mind this"}}
 	var told []string
@@ -163,8 +163,8 @@ func TestPublisherPublished(t *testing.T) {
 		t.Errorf("told %q\nwant %q", told, want)
 	}
 
-	if len(w.holdings.entries) != 2 || w.holdings.entries[idOf(web)].UID != "of "+web || w.drift.has(idOf(settings)) {
-		t.Errorf("holdings %v, drift %v", w.holdings.entries, w.drift.how)
+	if len(w.holdings.all()) != 2 || w.holdings.uid(idOf(web)) != "of "+web || w.drift.has(idOf(settings)) {
+		t.Errorf("holdings %v, drift %v", w.holdings.all(), w.drift.how)
 	}
 	if want := map[object.ID]string{idOf(web): "a note"}; !maps.Equal(w.notes, want) {
 		t.Errorf("notes %v, want %v", w.notes, want)
@@ -231,7 +231,7 @@ func TestPublisherFailed(t *testing.T) {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}
 			if b.isStaged(idOf(web)) || w.holdings.any() {
-				t.Errorf("staged %v, holdings %v", b.staged, w.holdings.entries)
+				t.Errorf("staged %v, holdings %v", b.staged, w.holdings.all())
 			}
 			if got := drain(&w.queue); !slices.Equal(got, []string{web}) {
 				t.Errorf("to do are %q, want all that was staged", got)
@@ -328,11 +328,13 @@ func TestPublisherPositionOnRecord(t *testing.T) {
 		t.Fatalf("on record is %+v, begun %v, look %v", e, w.publisher.begun, w.publisher.look)
 	}
 
-	again := publishing(t, &branch{}, &disk{})
-	entries := map[object.ID]Entry{PositionID: *inventory.saved[PositionID], idOf(web): {UID: "1"}}
-	again.publisher.takePosition(entries)
-	if _, left := entries[PositionID]; left || len(entries) != 1 || again.publisher.left != at {
-		t.Errorf("it stands at %v, entries %v", again.publisher.left, entries)
+	inventory.saved[idOf(web)] = &Entry{APIVersion: "apps/v1", UID: "1"}
+	again := publishing(t, &branch{}, inventory)
+	if err := again.load(); err != nil {
+		t.Fatal(err)
+	}
+	if known := again.holdings.all(); len(known) != 1 || known[idOf(web)].UID != "1" || again.publisher.left != at {
+		t.Errorf("it stands at %v, on record are %v", again.publisher.left, known)
 	}
 
 	saves := inventory.saves

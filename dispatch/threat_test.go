@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"net/http"
 	"slices"
 	"strings"
@@ -320,14 +319,4 @@ func (p panicking) Desire(cluster string, id object.ID) dispatch.Desire {
 		want.Manifest = func() (map[string]any, error) { panic("canary") }
 	}
 	return want
-}
-
-func (p panicking) Desires(cluster string) iter.Seq2[object.ID, dispatch.Desire] {
-	return func(yield func(object.ID, dispatch.Desire) bool) {
-		for id := range p.Level.Desires(cluster) {
-			if !yield(id, p.Desire(cluster, id)) {
-				return
-			}
-		}
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unique"
 
 	"github.com/fairlead/fairlead/dispatch/member"
 	"github.com/fairlead/fairlead/object"
@@ -132,7 +133,8 @@ func (d *Dispatcher) has(a Acknowledgement) (has, told bool) {
 
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.holdings.entries[a.ID].Digest == a.Digest, true
+	digest, _ := w.holdings.acknowledged(unique.Make(a.ID))
+	return digest == a.Digest, true
 }
 
 // wake has jobs tried again. It may be called with a worker locked, so they are

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"unique"
 
 	"github.com/fairlead/fairlead/dispatch/member"
 	"github.com/fairlead/fairlead/object"
@@ -62,7 +63,7 @@ func newWorker(d *Dispatcher, cluster string) *worker {
 		d: d, cluster: cluster, fresh: true,
 		queue:    newQueue(),
 		breaker:  newBreaker(d.opt.Parallel, d.opt.Backoff),
-		holdings: newHoldings(nil),
+		holdings: newHoldings(0),
 		notes:    map[object.ID]string{},
 	}
 	w.landed = sync.NewCond(&w.mu)
@@ -136,14 +137,23 @@ func (w *worker) load() error {
 		return nil
 	}
 
-	entries, err := w.d.inventory.Load(w.cluster)
+	held, position := newHoldings(0), Entry{}
+	begin := func(entries int) { held = newHoldings(entries) }
+	err := w.d.inventory.Load(w.cluster, begin, func(id object.ID, e *Entry) {
+		if id == PositionID {
+			position = *e
+			return
+		}
+		held.put(id, e)
+	})
 	if err != nil {
 		return fmt.Errorf("inventory of %s: %w", w.cluster, err)
 	}
-	w.publisher.takePosition(entries)
-	w.holdings, w.loaded = newHoldings(entries), true
+
+	w.publisher.takePosition(&position)
+	w.holdings, w.loaded = held, true
 	w.contacted = w.holdings.any()
-	w.d.remember(w.cluster, w.holdings.entries[IdentityID].UID)
+	w.d.remember(w.cluster, w.holdings.uid(IdentityID))
 	return nil
 }
 
@@ -161,8 +171,8 @@ func (w *worker) keys(fleet Fleet, changed []object.ID, all bool) []object.ID {
 		// What is not desired any more may still have a failure on record.
 		keys = slices.Clone(changed)
 	}
-	for id, want := range fleet.Desires(w.cluster) {
-		if !w.contacted || !w.settled(id, want) || w.remembers(id) {
+	for key, want := range fleet.Wants(w.cluster) {
+		if id := key.Value(); !w.contacted || !w.settled(key, want) || w.remembers(id) {
 			keys = append(keys, id)
 		}
 	}
@@ -184,7 +194,7 @@ func (w *worker) intents(fleet Fleet, keys []object.ID, opt SyncOptions) map[obj
 
 	out := map[object.ID]*Entry{}
 	for _, id := range keys {
-		if _, ok := w.holdings.entries[id]; ok {
+		if w.holdings.has(id) {
 			continue
 		}
 		if want := fleet.Desire(w.cluster, id); want.Verb == Apply {
@@ -203,7 +213,7 @@ func (w *worker) sync(fleet Fleet, keys []object.ID, intents map[object.ID]*Entr
 	}
 
 	for id, e := range intents {
-		if _, ok := w.holdings.entries[id]; !ok {
+		if !w.holdings.has(id) {
 			w.know(id, e)
 		}
 	}
@@ -229,7 +239,7 @@ func (w *worker) sync(fleet Fleet, keys []object.ID, intents map[object.ID]*Entr
 // forgive ends failed jobs of which the fleet wants nothing any more.
 func (w *worker) forgive() {
 	for id, j := range w.queue.jobs {
-		if j.waits && w.settled(id, w.fleet.Desire(w.cluster, id)) {
+		if j.waits && w.settled(unique.Make(id), w.fleet.Desire(w.cluster, id).Want) {
 			w.queue.drop(id)
 		}
 	}
@@ -254,7 +264,7 @@ func (w *worker) enqueue(id object.ID) {
 	if w.publisher.isStaged(id) {
 		w.publisher.restart()
 	}
-	if !w.settled(id, want) {
+	if !w.settled(unique.Make(id), want.Want) {
 		w.queue.put(id, want.Verb)
 		return
 	}
@@ -264,14 +274,14 @@ func (w *worker) enqueue(id object.ID) {
 }
 
 // settled reports whether a key needs no request.
-func (w *worker) settled(id object.ID, want Desire) bool {
-	e, ok := w.holdings.entries[id]
+func (w *worker) settled(key Key, want Want) bool {
+	digest, known := w.holdings.acknowledged(key)
 	switch want.Verb {
 	case Apply:
-		return ok && e.Digest == want.Digest && e.Digest != object.Digest{} && !w.drift.has(id)
+		return digest == want.Digest && digest != object.Digest{} && !w.drift.has(key.Value())
 	case Delete, Orphan:
 		// What was never intended was never sent.
-		return !ok
+		return !known
 	}
 	return true
 }
@@ -342,7 +352,7 @@ func (w *worker) concerned() bool {
 		return true
 	}
 	if !w.contacted {
-		for range w.fleet.Desires(w.cluster) {
+		for range w.fleet.Wants(w.cluster) {
 			return true
 		}
 	}
@@ -504,8 +514,7 @@ func (w *worker) acknowledge(id object.ID, e *Entry) {
 func (w *worker) entry(id object.ID) (Entry, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	e, ok := w.holdings.entries[id]
-	return e, ok
+	return w.holdings.entry(id)
 }
 
 // failed makes an error of a Member complete.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"iter"
 	"sync"
+	"unique"
 
 	"github.com/fairlead/fairlead/dispatch"
 	"github.com/fairlead/fairlead/dispatch/member"
@@ -25,12 +26,13 @@ type desired struct {
 // byCluster has a state's works and removals, each in the order of the keys.
 type byCluster struct {
 	placed map[string][]placed
-	gone   map[string][]object.ID
+	gone   map[string][]dispatch.Key
 }
 
 // placed is a work of a binding.
 type placed struct {
 	*propagate.Binding
+	key  dispatch.Key
 	work int
 }
 
@@ -46,17 +48,19 @@ func newDesired(state *propagate.State) desired {
 // indexed walks a state once for all clusters: a query of everything on one cluster is
 // followed by the same for the others.
 func indexed(state *propagate.State) *byCluster {
-	by := &byCluster{map[string][]placed{}, map[string][]object.ID{}}
+	by := &byCluster{map[string][]placed{}, map[string][]dispatch.Key{}}
 	for b := range state.Bindings.Values() {
+		key := unique.Make(b.ID)
 		for i := range b.Works {
 			cluster := b.Works[i].Cluster
-			by.placed[cluster] = append(by.placed[cluster], placed{b, i})
+			by.placed[cluster] = append(by.placed[cluster], placed{b, key, i})
 		}
 	}
 
 	for a := range state.Tombstones.Values() {
+		key := unique.Make(a.ID)
 		for _, g := range a.Clusters {
-			by.gone[g.Cluster] = append(by.gone[g.Cluster], a.ID)
+			by.gone[g.Cluster] = append(by.gone[g.Cluster], key)
 		}
 	}
 
@@ -81,13 +85,22 @@ func (d desired) Desire(cluster string, id object.ID) dispatch.Desire {
 }
 
 func (d desired) removed(id object.ID, gone *propagate.Removal) dispatch.Desire {
+	want := dispatch.Desire{Want: wantGone(gone)}
+	if want.Verb == dispatch.Delete {
+		want.After = d.acknowledgements(d.state.Awaits(gone.Cluster, id))
+	}
+	return want
+}
+
+// wantGone is what becomes of what was removed.
+func wantGone(gone *propagate.Removal) dispatch.Want {
 	switch {
 	case gone == nil:
-		return dispatch.Desire{Verb: dispatch.Leave}
+		return dispatch.Want{Verb: dispatch.Leave}
 	case gone.Preserve:
-		return dispatch.Desire{Verb: dispatch.Orphan, APIVersion: gone.Released.APIVersion}
+		return dispatch.Want{Verb: dispatch.Orphan, APIVersion: gone.Released.APIVersion}
 	}
-	return dispatch.Desire{Verb: dispatch.Delete, APIVersion: gone.Released.APIVersion, After: d.acknowledgements(d.state.Awaits(gone.Cluster, id))}
+	return dispatch.Want{Verb: dispatch.Delete, APIVersion: gone.Released.APIVersion}
 }
 
 // acknowledgements returns what is awaited as the clusters will acknowledge it.
@@ -105,54 +118,60 @@ func (d desired) acknowledgements(awaited []propagate.Awaited) (all []dispatch.A
 	return all
 }
 
-func (d desired) wanted(b *propagate.Binding, w *propagate.Work) dispatch.Desire {
-	if w.Blocked != "" {
-		return blocked(w)
+// want is what becomes of a work. What is published to a pull cluster for preservation
+// has another digest than what is sent.
+func (d desired) want(w *propagate.Work) dispatch.Want {
+	want := dispatch.Want{Verb: dispatch.Apply, APIVersion: w.Want.APIVersion, Digest: w.Want.Digest}
+	switch {
+	case w.Blocked != "":
+		want.Digest = object.DigestOf([]byte(w.Blocked))
+	case w.Held:
+		want.Verb, want.Digest = dispatch.Hold, object.Digest{}
+	case d.keeps(w):
+		want.Digest = object.KeptDigest(want.Digest)
 	}
-	if w.Held {
-		return dispatch.Desire{Verb: dispatch.Hold, APIVersion: w.Want.APIVersion}
+	return want
+}
+
+// keeps reports whether a work is marked for preservation on its cluster.
+func (d desired) keeps(w *propagate.Work) bool { return w.Preserve && d.state.Pulls(w.Cluster) }
+
+func (d desired) wanted(b *propagate.Binding, w *propagate.Work) dispatch.Desire {
+	want := dispatch.Desire{Want: d.want(w)}
+	switch {
+	case w.Blocked != "":
+		// What was released stays on the member, and the reason is the failure.
+		want.Manifest = func() (map[string]any, error) { return nil, errors.New(w.Blocked) }
+		return want
+	case w.Held:
+		return want
 	}
 
-	want := dispatch.Desire{
-		Verb:           dispatch.Apply,
-		APIVersion:     w.Want.APIVersion,
-		Digest:         w.Want.Digest,
-		Overwrite:      b.Overwrites(w.Want),
-		Manifest:       func() (map[string]any, error) { return d.state.Manifest(b.ID, w.Want), nil },
-		RetainReplicas: d.scalers.Retain(b, w),
-	}
+	state := d.state // a manifest holds on to no more than that
+	want.Manifest = func() (map[string]any, error) { return state.Manifest(b.ID, w.Want), nil }
+	want.Overwrite, want.RetainReplicas = b.Overwrites(w.Want), d.scalers.Retain(b, w)
 	if len(w.After) > 0 {
 		want.After, want.Replicas = d.acknowledgements(d.state.AwaitsShare(b, w)), w.Want.Replicas
 	}
-	if w.Preserve && d.state.Pulls(w.Cluster) {
+	if d.keeps(w) {
 		return keptFromPruning(want)
 	}
 
 	return want
 }
 
-// blocked leaves what was released to the member, and fails with the reason.
-func blocked(w *propagate.Work) dispatch.Desire {
-	return dispatch.Desire{
-		Verb:       dispatch.Apply,
-		APIVersion: w.Want.APIVersion,
-		Digest:     object.DigestOf([]byte(w.Blocked)),
-		Manifest:   func() (map[string]any, error) { return nil, errors.New(w.Blocked) },
-	}
-}
-
-// Desires yields what is wanted on a cluster or was removed from it. An object that is
-// wanted again under a hold after its removal is yielded twice, with the same desire.
-func (d desired) Desires(cluster string) iter.Seq2[object.ID, dispatch.Desire] {
-	return func(yield func(object.ID, dispatch.Desire) bool) {
+// Wants yields what is wanted on a cluster or was removed from it. An object that is
+// wanted again under a hold after its removal is yielded twice, alike.
+func (d desired) Wants(cluster string) iter.Seq2[dispatch.Key, dispatch.Want] {
+	return func(yield func(dispatch.Key, dispatch.Want) bool) {
 		by := d.indexed()
 		for _, p := range by.placed[cluster] {
-			if !yield(p.ID, d.wanted(p.Binding, &p.Works[p.work])) {
+			if !yield(p.key, d.want(&p.Works[p.work])) {
 				return
 			}
 		}
-		for _, id := range by.gone[cluster] {
-			if !yield(id, d.Desire(cluster, id)) {
+		for _, key := range by.gone[cluster] {
+			if !yield(key, d.Desire(cluster, key.Value()).Want) {
 				return
 			}
 		}
@@ -176,11 +195,11 @@ func (d desired) Namespace(cluster, name string) map[string]any {
 	return d.state.ManifestFor(id, cluster)
 }
 
-// keptFromPruning marks what is published to a pull cluster for preservation:
-// its own tools delete what disappears, unless the object itself says not to.
+// keptFromPruning marks what is published to a pull cluster for preservation, and has the
+// digest of that: its own tools delete what disappears, unless the object itself says not
+// to.
 func keptFromPruning(want dispatch.Desire) dispatch.Desire {
 	manifest := want.Manifest
-	want.Digest = object.KeptDigest(want.Digest)
 	want.Manifest = func() (map[string]any, error) {
 		m, err := manifest()
 		if err != nil {

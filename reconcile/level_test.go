@@ -94,6 +94,18 @@ func TestDesires(t *testing.T) {
 			t.Errorf("%s on %s bears the digest %s and not %s", c.name, c.cluster, annotations[object.AnnotationDigest], d.Digest)
 		}
 	}
+	for cluster := range map[string]int{"eu-1": 0, "edge": 0} {
+		n := 0
+		for key, want := range fleet.Wants(cluster) {
+			if d := fleet.Desire(cluster, key.Value()); d.Want != want {
+				t.Errorf("%s on %s: of all it is %+v, alone %+v", key.Value(), cluster, want, d.Want)
+			}
+			n++
+		}
+		if n < 7 {
+			t.Errorf("only %d objects on %s", n, cluster)
+		}
+	}
 	kept := object.ID{Kind: "ConfigMap", Namespace: "default", Name: "kept"}
 	if fleet.Desire("eu-1", kept).Digest == fleet.Desire("edge", kept).Digest {
 		t.Error("with the marks it has the same digest as without")

@@ -62,6 +62,7 @@ type account struct {
 	AllCPU        float64        // of the process until now
 	Requests      map[string]int // by what they are
 	RSS, Peak     uint64         // bytes; the peak is of the process until now
+	Anon          uint64         // of RSS what is no file
 	Heap          uint64
 	Renders       int
 	Bindings      int
@@ -182,7 +183,7 @@ func (c *measuredLoop) account(order string) account {
 			a.TotalRequests += n
 		}
 	}
-	a.RSS, a.Peak = memory("VmRSS"), memory("VmHWM")
+	a.RSS, a.Anon, a.Peak = memory("VmRSS"), memory("RssAnon"), memory("VmHWM")
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	a.Heap, a.Goroutines = stats.HeapAlloc, runtime.NumGoroutine()

@@ -39,7 +39,8 @@ func BenchmarkRestart(b *testing.B) {
 		c := measure(b, measuredOptions{Repo: repo.Dir, State: state, Kubeconfig: kubeconfig(b, configs), Watch: true, Mute: true})
 		open := c.order("open")
 		round := c.order("round")
-		rest := c.order("rest 2s")
+		rest := c.order("run 2s") // it returns memory when nothing is to do
+		live := c.order("collect")
 		for _, a := range []account{open, round, rest} {
 			for _, verb := range []string{http.MethodPatch, http.MethodDelete, http.MethodPost} {
 				if a.Requests[verb] > 0 {
@@ -55,9 +56,11 @@ func BenchmarkRestart(b *testing.B) {
 		b.ReportMetric(1, "s-limit")
 		b.ReportMetric(open.CPU+round.CPU, "CPU-s-ready")
 		b.ReportMetric(float64(rest.RSS)/mib, "MiB-RSS")
+		b.ReportMetric(float64(rest.Anon)/mib, "MiB-anon") // without the pages of the file
 		b.ReportMetric(float64(rest.Peak)/mib, "MiB-peak")
 		b.ReportMetric(600, "MiB-limit")
 		b.ReportMetric(float64(rest.Heap)/mib, "MiB-heap")
+		b.ReportMetric(float64(live.Heap)/mib, "MiB-live")
 		b.ReportMetric(float64(file)/mib, "MiB-on-disk")
 		c.end()
 	}

@@ -314,8 +314,7 @@ func againDuringDeletion(w *world) {
 				w.t.Error(err)
 			}
 		case r.Method == http.MethodPatch && wanted.Load():
-			entries, _ := w.inventory.Load(cluster)
-			e, there := entries[ID(o)]
+			e, there := w.inventory.stored(cluster)[ID(o)]
 			onRecord.Store(there && e.UID == "") // not of the one before
 		}
 	})

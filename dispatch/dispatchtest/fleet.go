@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"unique"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -65,9 +66,7 @@ func (f *Level) Desire(cluster string, id object.ID) dispatch.Desire {
 	}
 	apiVersion, _ := w.Object["apiVersion"].(string)
 	return dispatch.Desire{
-		Verb:           w.Verb,
-		APIVersion:     apiVersion,
-		Digest:         Digest(w.Object),
+		Want:           dispatch.Want{Verb: w.Verb, APIVersion: apiVersion, Digest: Digest(w.Object)},
 		Manifest:       func() (map[string]any, error) { return MarkedBy(w.Object, f.By), w.Err },
 		Overwrite:      w.Overwrite,
 		RetainReplicas: w.RetainReplicas,
@@ -75,11 +74,11 @@ func (f *Level) Desire(cluster string, id object.ID) dispatch.Desire {
 	}
 }
 
-// Desires implements dispatch.Fleet.
-func (f *Level) Desires(cluster string) iter.Seq2[object.ID, dispatch.Desire] {
-	return func(yield func(object.ID, dispatch.Desire) bool) {
+// Wants implements dispatch.Fleet.
+func (f *Level) Wants(cluster string) iter.Seq2[dispatch.Key, dispatch.Want] {
+	return func(yield func(dispatch.Key, dispatch.Want) bool) {
 		for id := range f.works[cluster] {
-			if !yield(id, f.Desire(cluster, id)) {
+			if !yield(unique.Make(id), f.Desire(cluster, id).Want) {
 				return
 			}
 		}
@@ -174,10 +173,20 @@ type Inventory struct {
 }
 
 // Load implements dispatch.Inventory.
-func (i *Inventory) Load(cluster string) (map[object.ID]dispatch.Entry, error) {
+func (i *Inventory) Load(cluster string, begin func(int), held func(object.ID, *dispatch.Entry)) error {
+	stored := i.stored(cluster)
+	begin(len(stored))
+	for id, e := range stored {
+		held(id, &e)
+	}
+	return nil
+}
+
+// stored is all that is stored of a cluster.
+func (i *Inventory) stored(cluster string) map[object.ID]dispatch.Entry {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return maps.Clone(i.entries[cluster]), nil
+	return maps.Clone(i.entries[cluster])
 }
 
 // Save implements dispatch.Inventory.
@@ -208,7 +217,7 @@ func (i *Inventory) Save(changed map[string]map[object.ID]*dispatch.Entry) error
 
 // Entries are a copy of what is stored of a cluster.
 func (i *Inventory) Entries(cluster string) map[object.ID]dispatch.Entry {
-	out, _ := i.Load(cluster)
+	out := i.stored(cluster)
 	delete(out, dispatch.IdentityID)
 	delete(out, dispatch.PositionID)
 	maps.DeleteFunc(out, func(_ object.ID, e dispatch.Entry) bool { return e.APIVersion == "" }) // left running

@@ -140,10 +140,18 @@ func seal(record any) ([]byte, error) {
 
 // unseal decodes a sealed record.
 func unseal(sealed []byte, into any) error {
+	if err := checked(sealed); err != nil {
+		return err
+	}
+	return json.Unmarshal(sealed[checksumSize:], into)
+}
+
+// checked returns the error of a record whose checksum is wrong.
+func checked(sealed []byte) error {
 	if !intact(sealed) {
 		return fmt.Errorf("%w: its checksum does not fit", ErrDamaged)
 	}
-	return json.Unmarshal(sealed[checksumSize:], into)
+	return nil
 }
 
 const checksumSize = 4

@@ -5,7 +5,6 @@ package checkpoint
 import (
 	"bytes"
 	"strconv"
-	"unique"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -55,6 +54,6 @@ func quickInventoryRecord(raw []byte) (r inventoryRecord, ok bool) {
 	}
 
 	r.Digest, ok = object.ParseDigest(string(digest))
-	r.APIVersion, r.UID, r.Fields = unique.Make(string(apiVersion)).Value(), types.UID(uid), member.Fields(n)
+	r.APIVersion, r.UID, r.Fields = string(apiVersion), types.UID(uid), member.Fields(n)
 	return r, ok
 }

@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"unique"
 
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
@@ -301,57 +300,55 @@ func (c *Store) DropInventory(cluster string) error {
 
 type inventory struct{ db *bbolt.DB }
 
-// Load returns what a member was last known to have.
-func (i inventory) Load(cluster string) (map[object.ID]dispatch.Entry, error) {
-	var entries map[object.ID]dispatch.Entry
-	err := guarded(func() error {
-		return i.db.View(func(tx *bbolt.Tx) (err error) {
-			entries, err = readEntries(tx.Bucket(bucketInventory).Bucket([]byte(cluster)))
-			return err
-		})
-	})
-	if errors.Is(err, ErrDamaged) {
+// Load passes on what a member was last known to have. If a part of that is damaged, all of
+// it is dropped, and nothing is known.
+func (i inventory) Load(cluster string, begin func(entries int), held func(object.ID, *dispatch.Entry)) error {
+	n := 0
+	err := i.each(cluster, func(_, raw []byte) error { n++; return checked(raw) })
+	switch {
+	case err == nil:
+		begin(n)
+		err = i.each(cluster, func(key, raw []byte) error { return readEntry(key, raw, held) })
+	case errors.Is(err, ErrDamaged):
 		// Without an inventory dispatch reads the marks on the member.
 		err = guarded(func() error {
 			return i.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucketInventory).DeleteBucket([]byte(cluster)) })
 		})
-		entries = nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("inventory of %s: %w", cluster, err)
+		return fmt.Errorf("inventory of %s: %w", cluster, err)
 	}
 
-	return entries, nil
+	return nil
 }
 
-// readEntries reads the inventory of a member; nil without a bucket. Names that many
-// members share are kept in memory once.
-func readEntries(b *bbolt.Bucket) (map[object.ID]dispatch.Entry, error) {
-	if b == nil {
-		return nil, nil
-	}
-
-	n := 0
-	if err := b.ForEach(func(_, _ []byte) error { n++; return nil }); err != nil {
-		return nil, err
-	}
-
-	entries := make(map[object.ID]dispatch.Entry, n)
-	err := b.ForEach(func(key, raw []byte) error {
-		name := unique.Make(string(key)).Value()
-		id, ok := object.ParseKey(name)
-		if !ok {
-			return fmt.Errorf("%q is not the key of an object", key)
-		}
-		record, err := openInventoryRecord(raw)
-		if err != nil {
-			return fmt.Errorf("%s: %w", id, err)
-		}
-		entries[id] = dispatch.Entry(record)
-		return nil
+// each reads the entries of a cluster.
+func (i inventory) each(cluster string, read func(key, raw []byte) error) error {
+	return guarded(func() error {
+		return i.db.View(func(tx *bbolt.Tx) error {
+			b := tx.Bucket(bucketInventory).Bucket([]byte(cluster))
+			if b == nil {
+				return nil
+			}
+			return b.ForEach(read)
+		})
 	})
+}
 
-	return entries, err
+// readEntry reads one object of the inventory of a member.
+func readEntry(key, raw []byte, held func(object.ID, *dispatch.Entry)) error {
+	id, ok := object.ParseKey(string(key))
+	if !ok {
+		return fmt.Errorf("%q is not the key of an object", key)
+	}
+	record, err := openInventoryRecord(raw)
+	if err != nil {
+		return fmt.Errorf("%s: %w", id, err)
+	}
+
+	entry := dispatch.Entry(record)
+	held(id, &entry)
+	return nil
 }
 
 // Save stores what changed, by cluster, in one transaction.
