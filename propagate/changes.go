@@ -90,6 +90,19 @@ func Changes(before, after *State) []Change {
 	return all.changes
 }
 
+// BindingChanges is what a step did to the bindings that of picks, and to their works, by
+// object and cluster.
+func BindingChanges(before, after *State, of func(before, after *Binding) bool) []Change {
+	d := &differ{planner: newPlanner(before, after)}
+	for b := range ordered.Diff(before.Bindings, after.Bindings) {
+		if of(b.Before, b.After) {
+			d.changed(b.Before, b.After)
+		}
+	}
+	d.sort()
+	return d.changes
+}
+
 // ChangesOf is what a step did to one object.
 func ChangesOf(id object.ID, before, after *State) []Change {
 	d := &differ{planner: newPlanner(before, after)}
@@ -130,7 +143,10 @@ func (d *differ) reclaimed(of func(object.ID) bool) {
 			d.add(Change{Object: c.Object, Cluster: c.Cluster, Type: what, Because: c.Because})
 		}
 	}
+	d.sort()
+}
 
+func (d *differ) sort() {
 	slices.SortStableFunc(d.changes, func(a, b Change) int {
 		return cmp.Or(cmp.Compare(a.Object.Key(), b.Object.Key()), cmp.Compare(a.Cluster, b.Cluster))
 	})

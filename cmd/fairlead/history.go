@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead/fairlead/look/history"
 	"github.com/fairlead/fairlead/look/output"
 	"github.com/fairlead/fairlead/look/report"
 	"github.com/fairlead/fairlead/printable"
@@ -33,7 +34,7 @@ longer in the fleet.`,
 }
 
 func (f *objectFlags) history(cmd *cobra.Command, args []string) error {
-	t, _, id, head, err := f.followed(cmd, args)
+	t, _, id, head, err := f.followed(cmd, args, (*history.States).Follow)
 	if err != nil {
 		return err
 	}

@@ -61,8 +61,11 @@ func (f *objectFlags) bindObject(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVarP(&f.clusters, "cluster", "c", nil, "only these clusters: names or globs")
 }
 
+// walk is how a command learns what happened to an object up to head.
+type walk func(l *history.States, head string, asked object.Reference) (*history.Timeline, propagate.State, error)
+
 // followed walks the history of the named object up to head.
-func (f *objectFlags) followed(cmd *cobra.Command, args []string) (t *history.Timeline, state propagate.State, id object.ID, head string, err error) {
+func (f *objectFlags) followed(cmd *cobra.Command, args []string, up walk) (t *history.Timeline, state propagate.State, id object.ID, head string, err error) {
 	if err = checkOutput(f.output, reportForms...); err != nil {
 		return
 	}
@@ -77,7 +80,7 @@ func (f *objectFlags) followed(cmd *cobra.Command, args []string) (t *history.Ti
 	if head, err = l.Resolve(f.ref); err != nil {
 		return
 	}
-	if t, state, err = l.Follow(head, asked); err != nil {
+	if t, state, err = up(l, head, asked); err != nil {
 		return
 	}
 
@@ -96,7 +99,7 @@ func (f *whyFlags) why(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer record.Close()
-	t, state, id, _, err := f.followed(cmd, args)
+	t, state, id, _, err := f.followed(cmd, args, standing)
 	if err != nil {
 		return err
 	}
@@ -107,12 +110,29 @@ func (f *whyFlags) why(cmd *cobra.Command, args []string) error {
 	failures := status.Failures{}
 	notes(cmd.ErrOrStderr(), readFailures(failures, record))
 	r := report.NewWhy(t, &state, id, f.clusters, time.Now())
+	if err := t.Err(); err != nil {
+		return err
+	}
 	r.Failed(id, failures)
 	if f.isDocument() {
 		return output.Value(cmd.OutOrStdout(), f.output, r)
 	}
 
 	return r.Text(cmd.OutOrStdout(), len(f.clusters) > 0, f.screen(cmd))
+}
+
+// standing goes on from the cache, unless an older document than that of git is in effect:
+// in a state that was kept it may be the one of a later commit, which says the same on
+// another line.
+func standing(l *history.States, head string, asked object.Reference) (*history.Timeline, propagate.State, error) {
+	t, state, err := l.Standing(head, asked)
+	if err != nil {
+		return nil, state, err
+	}
+	if id, missing := t.Found(&state); missing == nil && report.NewWhy(t, &state, id, nil, time.Time{}).IsOlder() {
+		return l.Follow(head, asked)
+	}
+	return t, state, nil
 }
 
 // reportForms are the forms of a report. What is wide is the text in full, as a pipe

@@ -73,6 +73,8 @@ func (c *Cache) Has(commit string) bool {
 type Folded struct {
 	propagate.State
 	Begun bool
+
+	past *Past // nil if it is not known
 }
 
 // Load restores the state at a commit. A file that cannot be read is removed, and
@@ -98,7 +100,7 @@ func (c *Cache) Load(commit string, history *History) (Folded, bool) {
 
 	now := time.Now()
 	_ = os.Chtimes(c.file(commit), now, now) // without it the file is pruned sooner
-	return Folded{state, begun}, true
+	return Folded{State: state, Begun: begun}, true
 }
 
 // Keep stores a state. Errors are ignored: the next command folds again.
@@ -108,7 +110,38 @@ func (c *Cache) Keep(f *Folded) {
 		return
 	}
 	c.write(c.file(f.Commit), raw)
+	c.keepPast(f)
 	c.prune()
+}
+
+func (c *Cache) pastFile(commit string) string { return filepath.Join(c.dir, commit+pastSuffix) }
+
+// pastSuffix is that of the files of what a state does not show. Each belongs to the state
+// of the same commit.
+const pastSuffix = ".past"
+
+func (c *Cache) keepPast(f *Folded) {
+	if f.past == nil {
+		return
+	}
+	if raw, err := f.past.encode(); err == nil {
+		c.write(c.pastFile(f.Commit), raw)
+	}
+}
+
+// past restores what is kept beside the state of a commit; nil if nothing is. A file that
+// cannot be read is removed.
+func (c *Cache) past(commit string) *Past {
+	raw, err := os.ReadFile(c.pastFile(commit))
+	if err != nil {
+		return nil
+	}
+	past, err := decodePast(raw)
+	if err != nil {
+		os.Remove(c.pastFile(commit))
+		return nil
+	}
+	return past
 }
 
 // write writes a file, all of it or nothing.
@@ -141,6 +174,8 @@ func (c *Cache) prune() {
 		case err != nil:
 		case strings.HasSuffix(e.Name(), suffix):
 			used[e.Name()] = info.ModTime()
+		case strings.HasSuffix(e.Name(), pastSuffix) && c.Has(strings.TrimSuffix(e.Name(), pastSuffix)):
+			// It goes with its state.
 		case e.Name() != unitsFile && time.Since(info.ModTime()) > time.Hour:
 			os.Remove(filepath.Join(c.dir, e.Name()))
 		}
@@ -151,6 +186,7 @@ func (c *Cache) prune() {
 	})
 	for _, name := range names[min(len(names), maxCached):] {
 		os.Remove(filepath.Join(c.dir, name))
+		os.Remove(c.pastFile(strings.TrimSuffix(name, suffix)))
 	}
 }
 

@@ -46,9 +46,10 @@ metadata: {name: web, namespace: shop}
 data: {a: "1"}
 `
 
-// A log has the same of every object, as of every commit, as a walk of the history up to
-// there, although it keeps much less.
-func TestLog(t *testing.T) {
+// logLine is a fleet in which a Deployment is scaled, held, updated under the hold and
+// released again, a ConfigMap and a cluster leave, and one commit is refused.
+func logLine(t *testing.T) *sourcetest.Repo {
+	t.Helper()
 	web := func(replicas int, image string) string {
 		return fmt.Sprintf("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: shop}\nspec:\n  replicas: %d\n  selector: {matchLabels: {app: web}}\n  template:\n    metadata: {labels: {app: web}}\n    spec: {containers: [{name: web, image: %q}]}\n", replicas, image)
 	}
@@ -67,7 +68,16 @@ func TestLog(t *testing.T) {
 	} {
 		g.Commit("step", files)
 	}
+	return g
+}
 
+// logObjects are those of logLine.
+var logObjects = []object.ID{{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}, {Kind: "ConfigMap", Namespace: "shop", Name: "web"}}
+
+// A log has the same of every object, as of every commit, as a walk of the history up to
+// there, although it keeps much less.
+func TestLog(t *testing.T) {
+	g := logLine(t)
 	repo, err := source.Open(g.Dir)
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +98,7 @@ func TestLog(t *testing.T) {
 	}
 
 	for i, c := range commits {
-		for _, id := range []object.ID{{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}, {Kind: "ConfigMap", Namespace: "shop", Name: "web"}} {
+		for _, id := range logObjects {
 			asked, err := object.ParseReference([]string{object.Argument(id)}, "")
 			if err != nil {
 				t.Fatal(err)

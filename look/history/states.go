@@ -55,17 +55,29 @@ func (l *States) At(head string) (propagate.State, error) {
 	if l.known != nil && l.known.Commit == head {
 		return *l.known, nil
 	}
-	if l.last != nil && l.last.Commit == head {
-		return l.last.State, nil // a plan after another one has the same base
+	folded, err := l.at(head, false)
+	return folded.State, err
+}
+
+// at is At. With past it goes on from a state of which the past is known.
+func (l *States) at(head string, past bool) (Folded, error) {
+	if l.last != nil && l.last.Commit == head && (l.last.past != nil || !past) {
+		return *l.last, nil // a plan after another one has the same base
 	}
 
 	from := l.kept(head)
+	if l.Cache != nil && from.Commit != "" && (past || from.Commit != head) {
+		from.past = l.Cache.past(from.Commit)
+	}
+	if past && from.past == nil {
+		from = Folded{}
+	}
 	if l.Cache != nil {
 		defer l.Cache.keepUnits(l.History)
 	}
 	if from.Commit == head {
 		l.last = &from
-		return from.State, nil
+		return from, nil
 	}
 	began := time.Now()
 
@@ -75,7 +87,7 @@ func (l *States) At(head string) (propagate.State, error) {
 		commits, err = l.Commits("", head)
 	}
 	if err != nil {
-		return propagate.State{}, err
+		return Folded{}, err
 	}
 
 	earlier, err := l.History.SkipsEarlier(commits)
@@ -84,30 +96,37 @@ func (l *States) At(head string) (propagate.State, error) {
 		commits, err = l.Commits("", head)
 	}
 	if err != nil {
-		return propagate.State{}, err
+		return Folded{}, err
+	}
+	if from.Commit == "" {
+		from.past = NewPast()
 	}
 
 	unsettled := Unsettled(commits)
-	folded, kept := 0, began
+	folded, kept, before := 0, began, from.State
 	from.State, err = l.History.Fold(from.State, commits, func(c *source.Commit, next propagate.State) error {
 		folded++
+		if from.past != nil {
+			from.past.Step(c, &before, &next)
+		}
+		before = next
 		// States on the way serve earlier revisions, such as the base of a plan.
 		if now := time.Now(); now.Sub(kept) >= keepEvery && l.Cache != nil && folded > unsettled {
-			l.Cache.Keep(&Folded{State: next, Begun: from.Begun || Begins(commits[:folded])})
+			l.Cache.Keep(&Folded{State: next, Begun: from.Begun || Begins(commits[:folded]), past: from.past})
 			kept = now
 		}
 		return nil
 	})
 	if err != nil {
-		return from.State, err
+		return from, err
 	}
 
-	l.last = &Folded{State: from.State, Begun: from.Begun || Begins(commits)}
+	l.last = &Folded{State: from.State, Begun: from.Begun || Begins(commits), past: from.past}
 	if l.Cache != nil && from.Commit == head && time.Since(began) >= WorthKeeping {
 		l.Cache.Keep(l.last)
 	}
 
-	return from.State, nil
+	return *l.last, nil
 }
 
 // keepEvery is the time between two states that are cached on the way.

@@ -5,6 +5,7 @@ package history
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"path"
 	"slices"
@@ -27,7 +28,29 @@ type Timeline struct {
 	Objects map[object.ID]*ObjectTimeline // that Asked matches
 	// Changes are those of the last commit, to Objects, or to all if Asked is zero.
 	Changes []propagate.Change
+
+	repo *source.Repo // that the commits are in, if Commits has not all of them
+	err  error
 }
+
+// Commit returns a commit that was walked; nil if it was not, or cannot be read, which Err
+// tells.
+func (t *Timeline) Commit(hash string) *source.Commit {
+	if c := t.Commits[hash]; c != nil || hash == "" || t.repo == nil {
+		return c
+	}
+
+	c, err := t.repo.Commit(hash)
+	if err != nil {
+		t.err = cmp.Or(t.err, err)
+		return nil
+	}
+	t.Commits[hash] = c
+	return c
+}
+
+// Err returns why a commit could not be read.
+func (t *Timeline) Err() error { return t.err }
 
 // NewTimeline returns a timeline of all objects, before the first commit.
 func NewTimeline() *Timeline {
@@ -78,6 +101,19 @@ func (l *States) Follow(head string, asked object.Reference) (*Timeline, propaga
 	return t, state, err
 }
 
+// Standing is Follow without the entries of the objects, so that the walk goes on from the
+// nearest commit in the cache.
+func (l *States) Standing(head string, asked object.Reference) (*Timeline, propagate.State, error) {
+	folded, err := l.at(head, true)
+	if err != nil {
+		return nil, propagate.State{}, err
+	}
+	if folded.Snapshot == nil {
+		folded.Snapshot = &fleet.Snapshot{}
+	}
+	return folded.past.Timeline(asked, l.Repo), folded.State, nil
+}
+
 // Step records one commit, given the states before and after it.
 func (t *Timeline) Step(c *source.Commit, before, after *propagate.State) {
 	t.Commits[c.Hash] = c
@@ -85,13 +121,24 @@ func (t *Timeline) Step(c *source.Commit, before, after *propagate.State) {
 		t.documents(c, before.Snapshot, after.Snapshot)
 	}
 	t.Changes = t.happened(before, after)
-	for i := 0; i < len(t.Changes); {
-		j := i
-		for j < len(t.Changes) && t.Changes[j].Object == t.Changes[i].Object {
-			j++
+	for of := range objects(t.Changes) {
+		t.object(of[0].Object).add(c, of)
+	}
+}
+
+// objects yields changes, which are in the order of their objects, one object at a time.
+func objects(changes []propagate.Change) iter.Seq[[]propagate.Change] {
+	return func(yield func([]propagate.Change) bool) {
+		for i := 0; i < len(changes); {
+			j := i
+			for j < len(changes) && changes[j].Object == changes[i].Object {
+				j++
+			}
+			if !yield(changes[i:j]) {
+				return
+			}
+			i = j
 		}
-		t.object(t.Changes[i].Object).add(c, t.Changes[i:j])
-		i = j
 	}
 }
 
@@ -121,24 +168,40 @@ func (t *Timeline) documents(c *source.Commit, before, after *fleet.Snapshot) {
 		t.Edited[id] = c.Hash
 	}
 
+	for template := range added(before, after, t.Kinds) {
+		if t.Asked.Matches(template.ID, t.Kinds) {
+			t.object(template.ID)
+		}
+	}
+}
+
+// added yields the templates that a commit adds or changes. Before the first one, kinds has
+// those that they define.
+func added(before, after *fleet.Snapshot, kinds object.KindNames) iter.Seq[*fleet.Template] {
 	var was ordered.Map[*fleet.Template]
 	if before != nil {
 		was = before.Templates
 	}
-	for d := range ordered.Diff(was, after.Templates) {
-		if d.Has && d.After.GroupKind() == object.CRD {
-			t.Kinds.Define(d.After.ID, d.After.Object())
+	return func(yield func(*fleet.Template) bool) {
+		for d := range ordered.Diff(was, after.Templates) {
+			if d.Has && d.After.GroupKind() == object.CRD {
+				kinds.Define(d.After.ID, d.After.Object())
+			}
 		}
-	}
-
-	for d := range ordered.Diff(was, after.Templates) {
-		if d.Has && t.Asked.Matches(d.After.ID, t.Kinds) {
-			t.object(d.After.ID)
+		for d := range ordered.Diff(was, after.Templates) {
+			if d.Has && !yield(d.After) {
+				return
+			}
 		}
 	}
 }
 
 func (o *ObjectTimeline) add(c *source.Commit, happened []propagate.Change) {
+	o.Entries = append(o.Entries, o.follow(c, happened))
+}
+
+// follow notes what waits after a commit, and returns its entry.
+func (o *ObjectTimeline) follow(c *source.Commit, happened []propagate.Change) Entry {
 	m := Entry{Commit: c, Happened: happened, Released: map[string][]string{}}
 	for _, h := range happened {
 		at := h.Cluster
@@ -160,7 +223,7 @@ func (o *ObjectTimeline) add(c *source.Commit, happened []propagate.Change) {
 		}
 	}
 
-	o.Entries = append(o.Entries, m)
+	return m
 }
 
 // Found returns the one object that Asked matches. Objects in the fleet are preferred

@@ -31,7 +31,7 @@ func NewCommitInfo(c *source.Commit) *CommitInfo {
 func commitInfos(t *history.Timeline, hashes []string) []CommitInfo {
 	all := []CommitInfo{}
 	for _, hash := range hashes {
-		if c := NewCommitInfo(t.Commits[hash]); c != nil {
+		if c := NewCommitInfo(t.Commit(hash)); c != nil {
 			all = append(all, *c)
 		}
 	}

@@ -144,6 +144,12 @@ func NewWhy(t *history.Timeline, s *propagate.State, id object.ID, only []string
 	return r
 }
 
+// IsOlder reports whether a document is in effect that git has otherwise now.
+func (r *Why) IsOlder() bool {
+	older := func(s WhyStep) bool { return s.At != nil }
+	return slices.ContainsFunc(r.Trace, older) || slices.ContainsFunc(r.Clusters, func(c WhyCluster) bool { return slices.ContainsFunc(c.Trace, older) })
+}
+
 // Failed adds what a run has recorded of the object's clusters.
 func (r *Why) Failed(id object.ID, failures status.Failures) {
 	for i := range r.Clusters {
@@ -171,13 +177,13 @@ func (e *explained) link(l propagate.TraceStep, cluster string) WhyStep {
 	w := WhyStep{Step: l.Phase, Text: l.Text, File: l.File, Line: l.Line, Note: l.Note}
 	switch {
 	case l.Commit != "":
-		w.At = NewCommitInfo(e.Commits[l.Commit])
+		w.At = NewCommitInfo(e.Commit(l.Commit))
 	case l.Document != (object.ID{}):
-		w.Changed = NewCommitInfo(e.Commits[e.Edited[l.Document]])
+		w.Changed = NewCommitInfo(e.Commit(e.Edited[l.Document]))
 	}
 
 	if o := e.Objects[e.id]; o != nil && (l.Phase == propagate.PhaseHold || l.Phase == propagate.PhaseEviction) {
-		w.Since = NewCommitInfo(e.Commits[o.Held[cluster]])
+		w.Since = NewCommitInfo(e.Commit(o.Held[cluster]))
 	}
 
 	return w
@@ -211,7 +217,7 @@ func (e *explained) cluster(name string) WhyCluster {
 	}
 
 	if w.Released != nil {
-		c.Runs = NewCommitInfo(e.Commits[w.Released.Revision])
+		c.Runs = NewCommitInfo(e.Commit(w.Released.Revision))
 	}
 	if w.Want.Replicas > 0 || w.Released != nil && w.Released.Replicas > 0 {
 		c.Replicas = &Replicas{Asked: w.Want.Replicas}
@@ -260,5 +266,5 @@ func Present(t *history.Timeline, s *propagate.State, id object.ID, now time.Tim
 	if s.Snapshot.Templates.At(id.Key()) != nil || s.Bindings.At(id.Key()) != nil {
 		return nil
 	}
-	return fmt.Errorf("%s is no longer in the fleet since %s; 'fairlead history %s' shows what happened to it", id, NewCommitInfo(t.Commits[t.Edited[id]]).told(now), object.Argument(id))
+	return fmt.Errorf("%s is no longer in the fleet since %s; 'fairlead history %s' shows what happened to it", id, NewCommitInfo(t.Commit(t.Edited[id])).told(now), object.Argument(id))
 }
