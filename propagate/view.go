@@ -52,8 +52,7 @@ func (s *State) ResourceBinding(b *Binding) *workv1alpha2.ResourceBinding {
 		return rb
 	}
 
-	wanted, _ := b.replicas()
-	rb.Spec.Replicas = int32(wanted)
+	rb.Spec.Replicas = int32(b.Replicas())
 	rb.Spec.Resource.APIVersion = b.Active.Template.APIVersion
 	rb.Spec.ConflictResolution = b.Active.Policy.Spec.ConflictResolution
 	s.requiredBy(rb, b.ID)
@@ -61,6 +60,15 @@ func (s *State) ResourceBinding(b *Binding) *workv1alpha2.ResourceBinding {
 		b.showPolicy(rb)
 	}
 	return rb
+}
+
+// Replicas are those that the binding's template wants; 0 for kinds without.
+func (b *Binding) Replicas() int64 {
+	if b.Active == nil {
+		return 0
+	}
+	wanted, _ := b.replicas()
+	return wanted
 }
 
 // showPolicy shows what the policy of a binding made of it.
@@ -151,13 +159,8 @@ func (s *State) Work(b *Binding, w *Work) *workv1alpha1.Work {
 			Name:        s.WorkName(b.ID),
 			Annotations: map[string]string{"work.karmada.io/conflict-resolution": "abort"},
 		},
-		Spec: workv1alpha1.WorkSpec{SuspendDispatching: &w.Held, PreserveResourcesOnDeletion: &w.Preserve},
-		Status: workv1alpha1.WorkStatus{Conditions: []workv1alpha1.Condition{{
-			Type:    workv1alpha1.WorkDispatching,
-			Status:  metav1.ConditionTrue,
-			Reason:  "Dispatching",
-			Message: "Work is being dispatched to member clusters.",
-		}}},
+		Spec:   workv1alpha1.WorkSpec{SuspendDispatching: &w.Held, PreserveResourcesOnDeletion: &w.Preserve},
+		Status: workv1alpha1.WorkStatus{Conditions: []workv1alpha1.Condition{b.Dispatching(w)}},
 	}
 	if b.Overwrites(w.Want) {
 		view.Annotations["work.karmada.io/conflict-resolution"] = "overwrite"
@@ -168,8 +171,6 @@ func (s *State) Work(b *Binding, w *Work) *workv1alpha1.Work {
 	} else {
 		view.Annotations["clusterresourcebinding.karmada.io/name"] = s.BindingName(b.ID)
 	}
-	b.dispatching(w, &view.Status.Conditions[0])
-
 	content := w.Want
 	if w.Blocked != "" {
 		content = w.Released
@@ -183,8 +184,14 @@ func (s *State) Work(b *Binding, w *Work) *workv1alpha1.Work {
 	return view
 }
 
-// dispatching writes the condition of a work that is held or blocked.
-func (b *Binding) dispatching(w *Work, c *workv1alpha1.Condition) {
+// Dispatching is the condition of a work: whether it is held or blocked.
+func (b *Binding) Dispatching(w *Work) workv1alpha1.Condition {
+	c := workv1alpha1.Condition{
+		Type:    workv1alpha1.WorkDispatching,
+		Status:  metav1.ConditionTrue,
+		Reason:  "Dispatching",
+		Message: "Work is being dispatched to member clusters.",
+	}
 	switch {
 	case w.Blocked != "":
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, "OverrideFailed", w.Blocked
@@ -193,6 +200,7 @@ func (b *Binding) dispatching(w *Work, c *workv1alpha1.Condition) {
 	case w.Held:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, "SuspendDispatching", "Work dispatching is in a suspended state."
 	}
+	return c
 }
 
 // Annotations of a work that list the override rules that made its manifest,

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/fairlead/fairlead/look/output"
 	"github.com/fairlead/fairlead/object"
@@ -98,25 +97,22 @@ func event(what string, it output.Item) output.Item {
 // identify returns what an item is known by, and the digest of what may change of it.
 // The row of a live one has its age, which changes all the time.
 func identify(it output.Item, live bool) (key string, digest object.Digest, err error) {
-	raw, err := json.Marshal(it.Object)
+	id, err := it.Identity()
 	if err != nil {
 		return "", digest, err
 	}
-	var head struct {
-		APIVersion string `json:"apiVersion"`
-		Kind       string `json:"kind"`
-		Metadata   struct {
-			Namespace string `json:"namespace"`
-			Name      string `json:"name"`
-		} `json:"metadata"`
+	u, err := it.Unstructured()
+	if err != nil {
+		return "", digest, err
 	}
-	if err := json.Unmarshal(raw, &head); err != nil {
+	raw, err := json.Marshal(u.Object)
+	if err != nil {
 		return "", digest, err
 	}
 
 	if !live {
 		raw = fmt.Append(raw, it.Row)
 	}
-	key = strings.Join([]string{head.APIVersion, head.Kind, head.Metadata.Namespace, head.Metadata.Name, it.Cluster}, "\x00")
+	key = id.Key() + "\x00" + it.Cluster
 	return key, object.DigestOf(raw), nil
 }

@@ -11,6 +11,7 @@ import (
 	clusterv1alpha1 "github.com/fairlead/fairlead/api/cluster/v1alpha1"
 	fleetv1alpha1 "github.com/fairlead/fairlead/api/fleet/v1alpha1"
 	policyv1alpha1 "github.com/fairlead/fairlead/api/policy/v1alpha1"
+	workv1alpha1 "github.com/fairlead/fairlead/api/work/v1alpha1"
 	workv1alpha2 "github.com/fairlead/fairlead/api/work/v1alpha2"
 	"github.com/fairlead/fairlead/fleet"
 	"github.com/fairlead/fairlead/look/output"
@@ -153,7 +154,7 @@ func (v *View) templates() output.List {
 				pending = b.Pending.Reason
 			}
 		}
-		found.Items = append(found.Items, output.Item{Object: t, Row: []any{t.Namespace, t.Kind, t.Name, policy, clusters, pending, t.Origin.String()}})
+		found.Items = append(found.Items, output.Item{ID: t.ID, Object: t, Row: []any{t.Namespace, t.Kind, t.Name, policy, clusters, pending, t.Origin.String()}})
 	}
 
 	return found
@@ -162,8 +163,8 @@ func (v *View) templates() output.List {
 func (v *View) bindings() output.List {
 	found := output.List{Columns: output.NewColumns("NAMESPACE", "NAME", "POLICY", "SCHEDULED", "CLUSTERS", "HELD", "PENDING", "+", "REPLICAS").Text("PENDING").States("SCHEDULED")}
 	for b := range v.State.Bindings.Values() {
-		rb := v.State.ResourceBinding(b)
-		if !v.shows(b.Namespace, rb.Name, b.TemplateLabels(v.State)) || !v.touches(b) {
+		name := v.State.BindingName(b.ID)
+		if !v.shows(b.Namespace, name, b.TemplateLabels(v.State)) || !v.touches(b) {
 			continue
 		}
 		policy, pending := "", ""
@@ -192,8 +193,8 @@ func (v *View) bindings() output.List {
 		default:
 			scheduled = "False"
 		}
-		found.Items = append(found.Items, output.Item{Object: rb, Row: []any{
-			b.Namespace, rb.Name, policy, scheduled, output.Names{All: targets}, output.Names{All: held}, pending, rb.Spec.Replicas,
+		found.Items = append(found.Items, output.Item{Object: output.Made(func() any { return v.State.ResourceBinding(b) }), Row: []any{
+			b.Namespace, name, policy, scheduled, output.Names{All: targets}, output.Names{All: held}, pending, b.Replicas(),
 		}})
 	}
 
@@ -218,16 +219,20 @@ func (v *View) touches(b *propagate.Binding) bool {
 func (v *View) works() output.List {
 	found := output.List{Columns: output.NewColumns("NAMESPACE", "NAME", "WORKLOAD-KIND", "DISPATCHING", "PRESERVE", "+", "BINDING", "REVISION").States("DISPATCHING")}
 	for b := range v.State.Bindings.Values() {
+		name, binding, set := v.State.WorkName(b.ID), v.State.BindingName(b.ID), b.TemplateLabels(v.State)
+		ofBinding := v.shows(b.Namespace, name, set)
 		for i := range b.Works {
 			w := &b.Works[i]
-			work := v.State.Work(b, w)
-			set := b.TemplateLabels(v.State)
-			if !v.showsCluster(w.Cluster) || !v.shows(work.Namespace, work.Name, set) && !v.shows(b.Namespace, work.Name, set) {
+			namespace := propagate.ExecutionNamespace(w.Cluster)
+			if !v.showsCluster(w.Cluster) || !ofBinding && !v.shows(namespace, name, set) {
 				continue
 			}
-			found.Items = append(found.Items, output.Item{Object: work, Cluster: w.Cluster, Row: []any{
-				work.Namespace, work.Name, b.Kind, string(work.Status.Conditions[0].Status), w.Preserve, v.State.BindingName(b.ID), source.Short(w.Want.Revision),
-			}})
+			found.Items = append(found.Items, output.Item{
+				ID:      object.ID{Group: workv1alpha1.GroupVersion.Group, Kind: workv1alpha1.KindWork, Namespace: namespace, Name: name},
+				Object:  output.Made(func() any { return v.State.Work(b, w) }),
+				Cluster: w.Cluster,
+				Row:     []any{namespace, name, b.Kind, string(b.Dispatching(w).Status), w.Preserve, binding, source.Short(w.Want.Revision)},
+			})
 		}
 	}
 
@@ -245,10 +250,6 @@ func (v *View) objects() output.List {
 			if w.Released == nil || !v.showsCluster(w.Cluster) {
 				continue
 			}
-			object := v.State.Manifest(b.ID, w.Released)
-			if len(v.Clusters) != 1 {
-				annotate(object, AnnotationCluster, w.Cluster)
-			}
 			state := "current"
 			switch {
 			case w.Held && w.Released.Digest != w.Want.Digest:
@@ -256,7 +257,14 @@ func (v *View) objects() output.List {
 			case w.Held:
 				state = "held"
 			}
-			found.Items = append(found.Items, output.Item{Object: object, Cluster: w.Cluster, Row: []any{w.Cluster, b.Namespace, b.Kind, b.Name, source.Short(w.Released.Revision), state}})
+			object := output.Made(func() any {
+				object := v.State.Manifest(b.ID, w.Released)
+				if len(v.Clusters) != 1 {
+					annotate(object, AnnotationCluster, w.Cluster)
+				}
+				return object
+			})
+			found.Items = append(found.Items, output.Item{ID: b.ID, Object: object, Cluster: w.Cluster, Row: []any{w.Cluster, b.Namespace, b.Kind, b.Name, source.Short(w.Released.Revision), state}})
 		}
 	}
 

@@ -25,11 +25,33 @@ type List struct {
 }
 
 // Item is one thing found: as an object, or as what has one when it is asked for its
-// Object, and as a row under the columns.
+// Object or is Made, and as a row under the columns.
 type Item struct {
+	ID      object.ID // of the object, so that it need not be made to be named; zero is not known
 	Object  any
 	Row     []any
 	Cluster string // on which it stands; "" if it stands on none
+}
+
+// Made is an object that is made when it is shown: of a million that are found, a table
+// shows none.
+type Made func() any
+
+// Unstructured returns the object of an item. Secrets are in it.
+func (it Item) Unstructured() (*unstructured.Unstructured, error) { return asUnstructured(it.Object) }
+
+// Identity returns the ID of the object of an item.
+func (it Item) Identity() (object.ID, error) {
+	if it.ID != (object.ID{}) {
+		return it.ID, nil
+	}
+
+	u, err := it.Unstructured()
+	if err != nil {
+		return object.ID{}, err
+	}
+	gvk := u.GroupVersionKind()
+	return object.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: u.GetNamespace(), Name: u.GetName()}, nil
 }
 
 // Options are how lists are printed.
@@ -100,7 +122,7 @@ func tables(w io.Writer, lists []List, o Options) error {
 		for _, it := range l.Items {
 			row := slices.Clone(it.Row)
 			if o.ShowLabels {
-				u, err := asUnstructured(it.Object)
+				u, err := it.Unstructured()
 				if err != nil {
 					return err
 				}
@@ -122,15 +144,15 @@ func names(w io.Writer, lists []List) error {
 	var lines [3][]string
 	for _, l := range lists {
 		for _, it := range l.Items {
-			u, err := asUnstructured(it.Object)
+			id, err := it.Identity()
 			if err != nil {
 				return err
 			}
-			kind := strings.ToLower(u.GroupVersionKind().GroupKind().String())
-			long := kind + "/" + u.GetName()
+			kind := strings.ToLower(id.GroupKind().String())
+			long := kind + "/" + id.Name
 			lines[0] = append(lines[0], long)
-			if u.GetNamespace() != "" {
-				long = kind + "/" + u.GetNamespace() + "/" + u.GetName()
+			if id.Namespace != "" {
+				long = kind + "/" + id.Namespace + "/" + id.Name
 			}
 			lines[1] = append(lines[1], long)
 			if it.Cluster != "" {
@@ -266,7 +288,7 @@ func (f Form) printer() (printers.ResourcePrinter, error) {
 
 // whole is the object of an item as it may be shown.
 func (l List) whole(it Item) (*unstructured.Unstructured, error) {
-	u, err := asUnstructured(it.Object)
+	u, err := it.Unstructured()
 	if err != nil || l.Live {
 		return u, err
 	}
@@ -311,6 +333,9 @@ func (l List) sort(by string) error {
 
 // asUnstructured takes an object through its JSON, which keeps whole numbers whole.
 func asUnstructured(value any) (*unstructured.Unstructured, error) {
+	if made, ok := value.(Made); ok {
+		value = made()
+	}
 	if m, ok := value.(interface{ Object() map[string]any }); ok {
 		value = m.Object()
 	}
