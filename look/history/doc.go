@@ -8,7 +8,7 @@
 // it folds the state at any revision, starting from the nearest one in [Cache],
 // and previews a merge. [Timeline] records what the walk shows and the state at
 // its end does not: which commit changed a document last, and what happened to an
-// object.
+// object. [Past] is as much of that, for all objects, as is kept beside each state.
 //
 // Nothing here depends on a member or on the clock. A lost cache costs time and
 // changes no result.
