@@ -107,6 +107,12 @@ func openLine(t *testing.T, seed uint64) (*source.Repo, *history.History, []*sou
 	t.Helper()
 	g := sourcetest.New(t)
 	randomLine(g, rand.New(rand.NewPCG(seed, 2)))
+	return opened(t, g)
+}
+
+// opened is a repository with the history of its head.
+func opened(t *testing.T, g *sourcetest.Repo) (*source.Repo, *history.History, []*source.Commit) {
+	t.Helper()
 	repo, err := source.Open(g.Dir)
 	if err != nil {
 		t.Fatal(err)

@@ -24,14 +24,9 @@ import (
 // What stands at a commit is what a walk up to there says, wherever the cache has it go on
 // from: at that commit, at the one before, from a state without its past, or from nothing.
 func TestStanding(t *testing.T) {
-	defer func(d time.Duration) { history.WorthKeeping = d }(history.WorthKeeping)
-	history.WorthKeeping = 0
-
+	keepEverything(t)
 	g := logLine(t)
-	repo, err := source.Open(g.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	repo, _, commits := opened(t, g)
 	dir := t.TempDir()
 	states := func(cached bool) *history.States {
 		s := &history.States{Repo: repo, History: history.New(repo, ".")}
@@ -39,10 +34,6 @@ func TestStanding(t *testing.T) {
 			s.Cache = history.NewCache(dir, ".", "", nil)
 		}
 		return s
-	}
-	commits, err := states(false).Commits("", g.Head())
-	if err != nil {
-		t.Fatal(err)
 	}
 
 	waited := 0
@@ -112,22 +103,21 @@ func TestStanding(t *testing.T) {
 	}
 }
 
+// keepEverything has every state kept, however soon it was folded.
+func keepEverything(t *testing.T) {
+	t.Helper()
+	before := history.WorthKeeping
+	t.Cleanup(func() { history.WorthKeeping = before })
+	history.WorthKeeping = 0
+}
+
 // On random lines what waits is what a walk of everything says, at every commit.
 func TestPastFollowsEverything(t *testing.T) {
 	waited, released := 0, 0
 	for seed := range uint64(6) {
 		g := sourcetest.Txtar(t, logFleet)
 		randomHolds(g, rand.New(rand.NewPCG(seed, 5)))
-		repo, err := source.Open(g.Dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		h := history.New(repo, ".")
-		commits, err := h.Commits("", g.Head())
-		if err != nil {
-			t.Fatal(err)
-		}
-
+		repo, h, commits := opened(t, g)
 		walked, past := history.NewTimeline(), history.NewPast()
 		var before propagate.State
 		if _, err := h.Fold(before, commits, func(c *source.Commit, after propagate.State) error {
@@ -202,24 +192,15 @@ func randomHolds(g *sourcetest.Repo, r *rand.Rand) {
 // What is explained of a state that was kept is what is explained of one that was folded from
 // the beginning.
 func TestStandingIsExplainedAlike(t *testing.T) {
-	defer func(d time.Duration) { history.WorthKeeping = d }(history.WorthKeeping)
-	history.WorthKeeping = 0
-
+	keepEverything(t)
 	explained := 0
 	for seed := range uint64(3) {
 		g := sourcetest.Txtar(t, logFleet)
 		randomHolds(g, rand.New(rand.NewPCG(seed, 7)))
-		repo, err := source.Open(g.Dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		repo, _, commits := opened(t, g)
 		dir := t.TempDir()
 		states := func() *history.States {
 			return &history.States{Repo: repo, History: history.New(repo, "."), Cache: history.NewCache(dir, ".", "", nil)}
-		}
-		commits, err := states().Commits("", g.Head())
-		if err != nil {
-			t.Fatal(err)
 		}
 
 		for i := 2; i < len(commits); i += 4 {
@@ -265,22 +246,17 @@ func whyAt(t *testing.T, up func(string, object.Reference) (*history.Timeline, p
 // After the first time nothing is folded to say what stands, though the state was kept by a
 // command that did not ask for it.
 func TestStandingIsKept(t *testing.T) {
-	defer func(d time.Duration) { history.WorthKeeping = d }(history.WorthKeeping)
-	history.WorthKeeping = 0
-
+	keepEverything(t)
 	g := logLine(t)
-	repo, err := source.Open(g.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	repo, _, _ := opened(t, g)
 	dir := t.TempDir()
 	states := func(stop func() error) *history.States {
 		s := &history.States{Repo: repo, History: history.New(repo, "."), Cache: history.NewCache(dir, ".", "", nil)}
 		s.History.Stop = stop
 		return s
 	}
-	var at propagate.State
-	if at, err = states(nil).At(g.Head()); err != nil {
+	at, err := states(nil).At(g.Head())
+	if err != nil {
 		t.Fatal(err)
 	}
 
