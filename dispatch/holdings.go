@@ -8,6 +8,7 @@ import (
 	"slices"
 	"unique"
 
+	"github.com/google/uuid"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -89,7 +90,7 @@ func (h *holdings) entry(id object.ID) (Entry, bool) {
 // there reports whether an object is there, and not only an intent.
 func (h *holdings) there(id object.ID) bool {
 	key := unique.Make(id)
-	return h.entries[key].uuid != [16]byte{} || h.named[key] != ""
+	return h.entries[key].uuid != uuid.Nil || h.named[key] != ""
 }
 
 // uid is that of an object; empty for an intent, and where nothing is on record.

@@ -3,9 +3,9 @@
 package dispatch
 
 import (
-	"strings"
 	"unique"
 
+	"github.com/google/uuid"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead/fairlead/dispatch/member"
@@ -16,7 +16,7 @@ import (
 // there once, and a UUID is its 16 bytes. What was left running is not in it.
 type packedEntry struct {
 	apiVersion unique.Handle[string]
-	uuid       [16]byte // zero: none
+	uuid       uuid.UUID // zero: none
 	digest     object.Digest
 	fields     member.Fields
 	version    uint64
@@ -38,51 +38,18 @@ func (p *packedEntry) unpack() Entry {
 }
 
 // parseUUID reports false for everything that formatUUID does not write.
-func parseUUID(uid types.UID) (uuid [16]byte, ok bool) {
-	if len(uid) != len(uuidForm) {
-		return uuid, false
+func parseUUID(uid types.UID) (uuid.UUID, bool) {
+	u, err := uuid.Parse(string(uid))
+	if err != nil || formatUUID(u) != uid {
+		return uuid.Nil, false
 	}
-
-	digits := 0
-	for i := range len(uuidForm) {
-		if uuidForm[i] == '-' {
-			if uid[i] != '-' {
-				return uuid, false
-			}
-			continue
-		}
-		value := strings.IndexByte(hexDigits, uid[i])
-		if value < 0 {
-			return uuid, false
-		}
-		uuid[digits/2] = uuid[digits/2]<<4 | byte(value)
-		digits++
-	}
-	return uuid, uuid != [16]byte{}
+	return u, true
 }
 
 // formatUUID returns the text of a UUID, and none for zero.
-func formatUUID(uuid [16]byte) types.UID {
-	if uuid == ([16]byte{}) {
+func formatUUID(u uuid.UUID) types.UID {
+	if u == uuid.Nil {
 		return ""
 	}
-
-	text, digits := []byte(uuidForm), 0
-	for i, c := range text {
-		if c == '-' {
-			continue
-		}
-		half := uuid[digits/2]
-		if digits%2 == 0 {
-			half >>= 4
-		}
-		text[i] = hexDigits[half&0xf]
-		digits++
-	}
-	return types.UID(text)
+	return types.UID(u.String())
 }
-
-const (
-	uuidForm  = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
-	hexDigits = "0123456789abcdef"
-)
