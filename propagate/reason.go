@@ -86,6 +86,22 @@ func inEffect(s *State, b *Binding) (p *fleet.Policy, commit string) {
 	return b.Active.Policy, b.Active.PolicyCommit
 }
 
+// OlderInEffect reports whether an older policy or template than git's is in effect for an
+// object, so that a trace names lines of the commit that it is of.
+func (s *State) OlderInEffect(id object.ID) bool {
+	b := s.Bindings.At(id.Key())
+	switch {
+	case b == nil:
+		return false
+	case s.snapshot().Templates.At(id.Key()) == nil:
+		return true
+	case b.attached():
+		return false
+	}
+	_, commit := inEffect(s, b)
+	return commit != "" || b.Claim == nil
+}
+
 func (e *explainer) reason(cluster string) Reason {
 	p := Reason{Cluster: cluster}
 	switch c := e.cluster(cluster); {

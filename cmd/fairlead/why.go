@@ -129,7 +129,7 @@ func standing(l *history.States, head string, asked object.Reference) (*history.
 	if err != nil {
 		return nil, state, err
 	}
-	if id, missing := t.Found(&state); missing == nil && report.NewWhy(t, &state, id, nil, time.Time{}).IsOlder() {
+	if id, missing := t.Found(&state); missing == nil && state.OlderInEffect(id) {
 		return l.Follow(head, asked)
 	}
 	return t, state, nil

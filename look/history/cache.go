@@ -120,6 +120,11 @@ func (c *Cache) pastFile(commit string) string { return filepath.Join(c.dir, com
 // of the same commit.
 const pastSuffix = ".past"
 
+func (c *Cache) hasPast(commit string) bool {
+	_, err := os.Stat(c.pastFile(commit))
+	return err == nil
+}
+
 func (c *Cache) keepPast(f *Folded) {
 	if f.past == nil {
 		return

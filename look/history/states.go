@@ -65,13 +65,7 @@ func (l *States) at(head string, past bool) (Folded, error) {
 		return *l.last, nil // a plan after another one has the same base
 	}
 
-	from := l.kept(head)
-	if l.Cache != nil && from.Commit != "" && (past || from.Commit != head) {
-		from.past = l.Cache.past(from.Commit)
-	}
-	if past && from.past == nil {
-		from = Folded{}
-	}
+	from := l.kept(head, past)
 	if l.Cache != nil {
 		defer l.Cache.keepUnits(l.History)
 	}
@@ -132,24 +126,30 @@ func (l *States) at(head string, past bool) (Folded, error) {
 // keepEvery is the time between two states that are cached on the way.
 const keepEvery = 2 * time.Second
 
-// kept returns the cached state nearest to head; zero if there is none.
-func (l *States) kept(head string) (f Folded) {
+// kept returns the cached state nearest to head, with past one of which that is known; zero
+// if there is none.
+func (l *States) kept(head string, past bool) (f Folded) {
 	if l.Cache == nil && l.InMemory == nil {
 		return Folded{}
 	}
 
 	known := false
 	commit, err := l.Repo.Nearest(head, func(commit string) bool {
-		if l.InMemory != nil {
+		if l.InMemory != nil && !past {
 			f, known = l.InMemory(commit)
 		}
-		return known || l.Cache != nil && l.Cache.Has(commit)
+		return known || l.Cache != nil && l.Cache.Has(commit) && (!past || l.Cache.hasPast(commit))
 	})
 	if err != nil || commit == "" {
 		return Folded{}
 	}
 	if !known {
 		f, _ = l.Cache.Load(commit, l.History)
+	}
+	if past && f.Commit != "" {
+		if f.past = l.Cache.past(f.Commit); f.past == nil {
+			return Folded{} // it is damaged
+		}
 	}
 	return f
 }

@@ -144,12 +144,6 @@ func NewWhy(t *history.Timeline, s *propagate.State, id object.ID, only []string
 	return r
 }
 
-// IsOlder reports whether a document is in effect that git has otherwise now.
-func (r *Why) IsOlder() bool {
-	older := func(s WhyStep) bool { return s.At != nil }
-	return slices.ContainsFunc(r.Trace, older) || slices.ContainsFunc(r.Clusters, func(c WhyCluster) bool { return slices.ContainsFunc(c.Trace, older) })
-}
-
 // Failed adds what a run has recorded of the object's clusters.
 func (r *Why) Failed(id object.ID, failures status.Failures) {
 	for i := range r.Clusters {
