@@ -56,7 +56,7 @@ func logLine(t *testing.T) *sourcetest.Repo {
 	policy := sourcetest.Files(logFleet)["policy.yaml"]
 	g := sourcetest.Txtar(t, logFleet)
 	for _, files := range []map[string]string{
-		{"web.yaml": web(3, "web:1")},
+		{"web.yaml": web(3, "web:1"), "crd.yaml": "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: ships.example.com}\nspec: {group: example.com, names: {kind: Ship, plural: ships, singular: ship, shortNames: [sh]}, scope: Namespaced}\n"},
 		{"web.yaml": web(5, "web:1")},
 		{"policy.yaml": policy + "  suspension: {dispatchingOnClusters: {clusterNames: [us-1, us-2]}}\n"},
 		{"web.yaml": web(5, "web:2")},

@@ -65,6 +65,9 @@ func TestStanding(t *testing.T) {
 					}
 				}
 			}
+			if i > 0 && len(want.Kinds) == 0 {
+				t.Error("no kind is defined, so nothing is said of them")
+			}
 			if o := want.Objects[id]; o != nil {
 				waited += len(o.Waiting) + len(o.Held)
 			}
