@@ -232,8 +232,8 @@ func (d *driftWatch) concerns(id object.ID) bool {
 // setBack finds what is not what was acknowledged, though nobody took a field
 // from us: a member that was restored from a backup has what we wrote earlier.
 // Its versions begin again there, and what comes next is news by those. While a
-// watch goes on that cannot be told from another of us who was faster, so only a
-// relist is asked. The lock is held.
+// watch goes on that may be another of us who was faster, so only a relist is
+// asked, whatever the commit. The lock is held.
 func (d *driftWatch) setBack(told member.WatchEvent, all *relist) bool {
 	e, known := d.w.holdings.entry(told.ID)
 	if d.isTaken(told) {
@@ -291,7 +291,25 @@ func (d *driftWatch) judge(told member.WatchEvent) {
 	case !e.Fields.Same(told.Fields, w.fleet.Desire(w.cluster, told.ID).RetainReplicas):
 		d.drifted(told.ID, "was changed", told.By)
 		d.drifts.lost(told.ID, d.lost(told))
+	case d.isLate(told, e):
+		d.drifted(told.ID, fmt.Sprintf("was set back to commit %.7s by a late write of ours", told.Annotations[object.AnnotationRevision]), "")
 	}
+}
+
+// isLate reports whether a member tells of a write of ours that was sent before what was
+// acknowledged and arrived after it: a process that was stopped in between goes on. Its
+// fields are those that we own, and its commit is of our history. One of a later commit
+// is of a process that was faster. The lock is held.
+func (d *driftWatch) isLate(told member.WatchEvent, e Entry) bool {
+	digest := told.Digest()
+	if digest == (object.Digest{}) || digest == e.Digest || d.w.queue.jobs[told.ID] != nil {
+		return false // it is what we know of, or is sent again anyway
+	}
+	if d.w.d.opt.Knows != nil {
+		return true // observe has left those aside that are not known
+	}
+	has := d.w.fleet.Marker().Has
+	return has != nil && has(told.Annotations[object.AnnotationRevision])
 }
 
 // lost names the fields that somebody else has written, so that what is about to be

@@ -46,3 +46,62 @@ func TestWatchKeepsWhatIsOurs(t *testing.T) {
 		t.Error("ours counts as absent, though it was told")
 	}
 }
+
+// F11: an event with a digest of ours that was not acknowledged is a late write, unless it
+// may be one that another process has sent since, or one that is about to be sent over.
+func TestLateWrites(t *testing.T) {
+	const before, after = "1111111111111111111111111111111111111111", "2222222222222222222222222222222222222222"
+	old, now := object.DigestOf([]byte("old")), object.DigestOf([]byte("now"))
+	id := object.ID{Kind: "ConfigMap", Namespace: "default", Name: "a"}
+	isBefore := func(commit string) bool { return commit == before }
+	for _, test := range []struct {
+		name    string
+		has     func(string) bool // of the history of the fleet
+		knows   func(string) bool // of several processes
+		commit  string
+		digest  string
+		version uint64
+		verb    Verb
+		waits   bool // a job for it, after a failure
+		want    string
+	}{
+		{name: "late", has: isBefore, commit: before, digest: old.String(), version: 8, verb: Apply, want: "was set back to commit 1111111 by a late write of ours"},
+		{name: "late, of several", knows: isBefore, commit: before, digest: old.String(), version: 8, verb: Apply, want: "was set back to commit 1111111 by a late write of ours"},
+		{name: "late, under a hold", has: isBefore, commit: before, digest: old.String(), version: 8, verb: Hold, want: "was set back to commit 1111111 by a late write of ours"},
+		{name: "told late", has: isBefore, commit: before, digest: old.String(), version: 6, verb: Apply},
+		{name: "ours", has: isBefore, commit: before, digest: now.String(), version: 8, verb: Apply},
+		{name: "without a digest", has: isBefore, commit: before, version: 8, verb: Apply},
+		{name: "of who was faster", has: isBefore, commit: after, digest: old.String(), version: 8, verb: Apply},
+		{name: "of who was faster, of several", knows: isBefore, commit: after, digest: old.String(), version: 8, verb: Apply},
+		{name: "of a history that is not known", commit: before, digest: old.String(), version: 8, verb: Apply},
+		{name: "sent again anyway", has: isBefore, commit: before, digest: old.String(), version: 8, verb: Apply, waits: true},
+	} {
+		m := &scripted{}
+		w := idleWorker(t, m, &disk{})
+		w.d.opt.Knows = test.knows
+		w.fleet = historic{desires{id: {Want: Want{Verb: test.verb, APIVersion: "v1", Digest: now}}}, test.has}
+		fields := member.Fields(7)
+		w.know(id, &Entry{APIVersion: "v1", UID: "u", Digest: now, Fields: fields, Version: 7})
+		all := w.drift.beginRelist(&kindWatch{m: m, gvk: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}})
+		all.done = true
+		if test.waits {
+			w.queue.put(id, Apply)
+			w.queue.jobs[id].waits = true
+		}
+
+		told := member.Found{ID: id, UID: "u", Labels: map[string]string{object.LabelManaged: "true", object.LabelFleet: sea.Name},
+			Annotations: map[string]string{object.AnnotationRevision: test.commit, object.AnnotationDigest: test.digest}}
+		w.drift.observe(member.WatchEvent{Found: told, Fields: fields, Version: test.version}, all)
+		if got := w.drift.how[id]; got != test.want {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+}
+
+// historic is a Fleet that knows its history.
+type historic struct {
+	desires
+	has func(commit string) bool
+}
+
+func (h historic) Marker() object.Marker { return object.Marker{Name: sea.Name, Has: h.has} }

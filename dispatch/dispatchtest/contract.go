@@ -101,6 +101,7 @@ func RunWrapped(t *testing.T, open func(t *testing.T) *rest.Config, wrap func(me
 		{"watched, what was deleted is made again", watchedDelete},                    // digest §13, case 73; F41
 		{"watched, a Job that its TTL removed is not run again", watchedExpired},      // R16
 		{"watched, a label that was stripped is put back", watchedLabel},              // F41, T59
+		{"watched, a late write of ours is put right", watchedLate},                   // F11
 		{"watched, what others write is left alone", watchedOthers},                   // T59
 		{"watched, an autoscaler is left alone", watchedAutoscaler},                   // digest §13, case 73; T59
 		{"watched, nothing is sent to what is held", watchedHeld},                     // T44

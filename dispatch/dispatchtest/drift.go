@@ -150,6 +150,40 @@ func watchedLabel(w *world) {
 	w.writes("1 PATCH")
 }
 
+// A process that was stopped with a request under way goes on after another has sent what
+// came later. What is of a commit that the fleet does not know is of one that was faster.
+func watchedLate(w *world) {
+	w.fleet(object.Marker{Name: Sea.Name, Has: func(commit string) bool { return commit == revision }})
+	first := w.object(settings)
+	then := w.object(strings.Replace(settings, "red", "blue", 1))
+	w.watched(apply(first))
+	w.must(apply(then))
+	w.quiet()
+	w.counter.take()
+
+	for _, opt := range []member.ApplyOptions{{}, {Force: true, UID: w.live(then).GetUID()}} { // it was a create, or an update
+		w.late(Marked(first), opt)
+		w.becomes("it is as of the later commit", w.colour(then)("blue"))
+		w.quiet()
+		w.writes("2 PATCH") // the late one and ours
+	}
+
+	newer := MarkedBy(first, Sea)
+	newer["metadata"].(map[string]any)["annotations"].(map[string]any)[object.AnnotationRevision] = strings.Repeat("1", 40)
+	w.late(newer, member.ApplyOptions{})
+	w.quiet()
+	w.writes("1 PATCH")
+	w.same("colour", field(w.live(then), "data", "colour"), "red")
+}
+
+// late has a request of ours arrive.
+func (w *world) late(manifest map[string]any, opt member.ApplyOptions) {
+	w.t.Helper()
+	if _, err := w.member.Apply(context.Background(), manifest, opt); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 func watchedOthers(w *world) {
 	o := w.object(web)
 	w.watched(apply(o))

@@ -34,16 +34,22 @@ func (h *History) derived(commit string) (name, before string, err error) {
 }
 
 // Holds tells of commits whether they are of the history up to head. It walks the
-// history when it is first asked, and may be asked from many goroutines.
+// history as far as it is asked for, and may be asked from many goroutines.
 func Holds(repo *source.Repo, head string) func(commit string) bool {
-	line := sync.OnceValue(func() map[string]bool {
-		all := map[string]bool{}
+	var mu sync.Mutex
+	seen, next := map[string]bool{}, head
+	return func(commit string) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		if seen[commit] || next == "" || commit != head && !repo.Has(commit) {
+			return seen[commit]
+		}
+
 		// What cannot be read is not known to be of it.
-		_, _ = repo.Nearest(head, func(hash string) bool {
-			all[hash] = true
-			return false
+		next, _ = repo.Nearest(next, func(hash string) bool {
+			seen[hash] = true
+			return hash == commit
 		})
-		return all
-	})
-	return func(commit string) bool { return line()[commit] }
+		return seen[commit]
+	}
 }
