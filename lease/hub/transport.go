@@ -60,6 +60,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 
+	t.guardBody(bounded)
 	resp, err := t.next.RoundTrip(bounded)
 	if err != nil {
 		cancel()
@@ -67,6 +68,39 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp.Body = &body{resp.Body, cancel}
 	return resp, nil
+}
+
+// guardBody has the gate asked again where the body goes out. Until then the request may
+// have waited for a connection, and the whole process for its processor. What has begun to
+// go out by then is no whole request, and no API server does what such a one says.
+func (t *transport) guardBody(req *http.Request) {
+	if req.Body == nil || req.Body == http.NoBody {
+		return
+	}
+
+	req.Body = &guardedBody{req.Body, t}
+	if again := req.GetBody; again != nil {
+		req.GetBody = func() (io.ReadCloser, error) {
+			content, err := again()
+			if err != nil {
+				return nil, err
+			}
+			return &guardedBody{content, t}, nil
+		}
+	}
+}
+
+// guardedBody is the body of a request that writes.
+type guardedBody struct {
+	io.ReadCloser
+	transport *transport
+}
+
+func (b *guardedBody) Read(p []byte) (int, error) {
+	if err := b.transport.gate.Open(b.transport.now()); err != nil {
+		return 0, err
+	}
+	return b.ReadCloser.Read(p)
 }
 
 // WrappedRoundTripper is the transport inside, for who closes its idle connections.

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -108,3 +109,52 @@ func TestTransport(t *testing.T) {
 		resp.Body.Close()
 	}
 }
+
+// A process may be stopped after the gate was asked. What it sends when it goes on is no
+// whole request.
+func TestTransportStopped(t *testing.T) {
+	for _, http2 := range []bool{false, true} {
+		var whole atomic.Int64
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if _, err := io.ReadAll(r.Body); err == nil {
+				whole.Add(1)
+			}
+		}))
+		server.EnableHTTP2 = http2
+		server.StartTLS()
+		defer server.Close()
+
+		var at atomic.Int64
+		stopped := roundTripper(func(req *http.Request) (*http.Response, error) {
+			at.Store(int64(25 * time.Second))
+			if again, err := req.GetBody(); err != nil {
+				t.Error(err)
+			} else if _, err := io.ReadAll(again); err == nil {
+				t.Error("what is sent again is not guarded")
+			}
+			return server.Client().Transport.RoundTrip(req)
+		})
+		guard := &transport{next: stopped, gate: openGate(t), now: func() time.Duration { return time.Duration(at.Load()) }, deadline: 10 * time.Second}
+		for _, content := range []string{"body", strings.Repeat("a long body ", 10_000)} {
+			at.Store(0)
+			req, err := http.NewRequestWithContext(withCommit(t.Context(), "c1"), http.MethodPatch, server.URL, strings.NewReader(content))
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			_, err = guard.RoundTrip(req) //nolint:bodyclose // there is no answer
+			closed := (*lease.ClosedError)(nil)
+			if !errors.As(err, &closed) || closed.Reason != lease.Lapsed {
+				t.Errorf("HTTP/2 %v: %v", http2, err)
+			}
+		}
+		server.Close() // waits for what has arrived
+		if n := whole.Load(); n > 0 {
+			t.Errorf("HTTP/2 %v: %d requests arrived", http2, n)
+		}
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
