@@ -433,7 +433,6 @@ func uninstall(t *testing.T, server *kubetest.Server, k *kubetest.Kubectl) {
 		t.Fatal(err)
 	}
 	again.want(t, "✔ Namespace/fairlead-system deleted", "✔ CustomResourceDefinition/fleets.fairlead.dev deleted")
-	k.Run(t, "wait --for=delete crd/fleets.fairlead.dev --timeout=60s")
 	if out := k.Run(t, "get clusterroles,clusterrolebindings,customresourcedefinitions -o name"); strings.Contains(out, "fairlead") {
 		t.Errorf("left: %s", out)
 	}

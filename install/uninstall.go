@@ -50,10 +50,36 @@ func (c *Cluster) Uninstall(ctx context.Context, objects []*unstructured.Unstruc
 		case err != nil:
 			return fmt.Errorf("delete %s: %w", named(object), err)
 		default:
+			if err := c.gone(ctx, object); err != nil {
+				return err
+			}
 			c.tell(Done, "%s deleted", named(object))
 		}
 	}
 	return nil
+}
+
+// gone waits until Fleets are not served any more, if it was their definition that was
+// deleted: the API server ends that on its own time, and what is installed until then would
+// go with it.
+func (c *Cluster) gone(ctx context.Context, deleted *unstructured.Unstructured) error {
+	if deleted.GetKind() != "CustomResourceDefinition" {
+		return nil
+	}
+
+	return c.until(ctx, func(ctx context.Context) (string, error) {
+		err := c.client.Get(ctx, client.ObjectKeyFromObject(deleted), deleted.DeepCopy())
+		if apierrors.IsNotFound(err) {
+			err = c.client.List(ctx, &fleetv1alpha1.FleetList{})
+		}
+		switch {
+		case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
+			return "", nil
+		case err != nil:
+			return "", fmt.Errorf("wait for %s to go: %w", named(deleted), err)
+		}
+		return named(deleted) + " is still there", nil
+	})
 }
 
 // namespaceOf is the namespace of an installation.
