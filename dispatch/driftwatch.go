@@ -306,7 +306,7 @@ func (d *driftWatch) isLate(told member.WatchEvent, e Entry) bool {
 		return false // it is what we know of, or is sent again anyway
 	}
 	if d.w.d.opt.Knows != nil {
-		return true // observe has left those aside that are not known
+		return d.w.d.behind(&told.Found) == nil
 	}
 	has := d.w.fleet.Marker().Has
 	return has != nil && has(told.Annotations[object.AnnotationRevision])

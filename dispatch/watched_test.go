@@ -63,6 +63,7 @@ func TestLateWrites(t *testing.T) {
 		version uint64
 		verb    Verb
 		waits   bool // a job for it, after a failure
+		runs    bool // a job for it, that then succeeds
 		want    string
 	}{
 		{name: "late", has: isBefore, commit: before, digest: old.String(), version: 8, verb: Apply, want: "was set back to commit 1111111 by a late write of ours"},
@@ -74,6 +75,8 @@ func TestLateWrites(t *testing.T) {
 		{name: "of who was faster", has: isBefore, commit: after, digest: old.String(), version: 8, verb: Apply},
 		{name: "of who was faster, of several", knows: isBefore, commit: after, digest: old.String(), version: 8, verb: Apply},
 		{name: "of a history that is not known", commit: before, digest: old.String(), version: 8, verb: Apply},
+		{name: "late, told while we sent", knows: isBefore, commit: before, digest: old.String(), version: 8, verb: Apply, runs: true, want: "was set back to commit 1111111 by a late write of ours"},
+		{name: "of who was faster, told while we sent", knows: isBefore, commit: after, digest: old.String(), version: 8, verb: Apply, runs: true},
 		{name: "sent again anyway", has: isBefore, commit: before, digest: old.String(), version: 8, verb: Apply, waits: true},
 	} {
 		m := &scripted{}
@@ -84,14 +87,17 @@ func TestLateWrites(t *testing.T) {
 		w.know(id, &Entry{APIVersion: "v1", UID: "u", Digest: now, Fields: fields, Version: 7})
 		all := w.drift.beginRelist(&kindWatch{m: m, gvk: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}})
 		all.done = true
-		if test.waits {
+		if test.waits || test.runs {
 			w.queue.put(id, Apply)
-			w.queue.jobs[id].waits = true
+			w.queue.jobs[id].waits, w.queue.jobs[id].running = test.waits, test.runs
 		}
 
 		told := member.Found{ID: id, UID: "u", Labels: map[string]string{object.LabelManaged: "true", object.LabelFleet: sea.Name},
 			Annotations: map[string]string{object.AnnotationRevision: test.commit, object.AnnotationDigest: test.digest}}
 		w.drift.observe(member.WatchEvent{Found: told, Fields: fields, Version: test.version}, all)
+		if test.runs {
+			w.done(w.queue.jobs[id], "")
+		}
 		if got := w.drift.how[id]; got != test.want {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}
